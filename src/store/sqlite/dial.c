@@ -105,9 +105,10 @@ static weir_code read_welcome(int fd, int stop_fd, weir_deadline until, const ch
         ssize_t n = -1;                         /* no more than that: events may follow */
         if (head.size > MAX_WELCOME || !wait_input(fd, stop_fd, until) ||
             !weir__buf_reserve(&in, more) || (n = recv(fd, in.data + in.len, more, 0)) <= 0) {
+            bool late = n < 0 && weir__deadline_left_ms(until) <= 0;
             weir__buf_fini(&in);
-            return weir_fail(err, WEIR_EUNAVAIL, n ? "%s: its owner does not answer"
-                                                   : "%s: its owner has gone", path);
+            return weir_fail(err, late ? WEIR_ETIMEOUT : WEIR_EUNAVAIL,
+                             n ? "%s: its owner does not answer" : "%s: its owner has gone", path);
         }
         in.len += (size_t)n;
     }

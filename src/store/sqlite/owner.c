@@ -3,7 +3,7 @@
  * flock() belongs to the open file, so that two queues of one process exclude each other too, and
  * it goes with the process, however that ends. The file is deleted by a clean close, so a process
  * that gets the lock checks that it locked the present file. */
-#include "store/sqlite/sq.h"
+#include "store/sqlite/share.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,16 +33,20 @@ static bool read_mark(const char *bytes, size_t n, char mark[MARK_MAX], char **n
     return true;
 }
 
-weir_code weir__sq_taken(const char *bytes, size_t n, const char *path, weir_error *err)
+static weir_code fail_taken(const char *bytes, size_t n, const char *path, const char *advice,
+                            weir_error *err)
 {
     char        mark[MARK_MAX], *name;
-    const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    const char *file = weir__sq_file_name(path);
     if (!read_mark(bytes, n, mark, &name))
-        return weir_fail(err, WEIR_EBUSY, "%s belongs to another process: stop it or wait for it",
-                         file);
-    return weir_fail(err, WEIR_EBUSY,
-                     "%s belongs to process %s (%s): stop it or wait for it; reading works "
-                     "meanwhile", file, mark, *name ? name : "?");
+        return weir_fail(err, WEIR_EBUSY, "%s belongs to another process%s", file, advice);
+    return weir_fail(err, WEIR_EBUSY, "%s belongs to process %s (%s)%s; reading works meanwhile",
+                     file, mark, *name ? name : "?", advice);
+}
+
+weir_code weir__sq_taken(const char *bytes, size_t n, const char *path, weir_error *err)
+{
+    return fail_taken(bytes, n, path, ": stop it or wait for it", err);
 }
 
 static ssize_t read_bytes(const char *path, char bytes[MARK_MAX])
@@ -59,9 +63,18 @@ static ssize_t read_bytes(const char *path, char bytes[MARK_MAX])
     return n;
 }
 
-/* The lock on PATH-owner is not tried: somebody who wants to own the file would find it taken. The
- * lock on the file itself can be asked, and a mark that a kill has left says nothing. The mark may
- * be unreadable (another user's), or be that of a process in another process space. */
+weir_code weir__sq_silent(const char *path, weir_error *err)
+{
+    char    bytes[MARK_MAX], advice[80];
+    ssize_t n = read_bytes(path, bytes);
+    snprintf(advice, sizeof advice, ", which has not answered for %d s: end it, or let it go on",
+             SQ_WELCOME_MS / 1000);
+    return fail_taken(bytes, n > 0 ? (size_t)n : 0, path, advice, err);
+}
+
+/* The lock on PATH-owner is not tried: a process that is to own the file would find it taken. The
+ * lock on the file itself can be queried, and the mark that a killed process left proves nothing.
+ * The mark may be unreadable (another user's), or name a process of another process space. */
 void weir__sq_find_out_owner(const sq_store *s, weir_info *info)
 {
     char    mark[MARK_MAX], bytes[MARK_MAX], *name;

@@ -123,7 +123,7 @@ weir_code weir__sq_permission_fail(const char *path, int e, weir_error *err)
                      user_text(st.st_uid, user));
 }
 
-/* Who owns a file makes PATH-owner beside it. */
+/* The owner of a file makes PATH-owner beside it. */
 weir_code weir__sq_may_write(const char *path, weir_error *err)
 {
     char folder[LINE_MAX_BYTES], *mark;

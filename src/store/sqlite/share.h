@@ -35,11 +35,16 @@ enum {
  * use, unless it is -1. False: no way. */
 bool weir__sq_address(const char *path, struct sockaddr_un *out, int *dir);
 
-/* Connect to the owner of the file and be welcomed. -1: WEIR_EUNAVAIL (nobody is there or answers
- * within wait_ms, or `stop_fd` became readable), WEIR_EREADONLY (another user's), WEIR_EBUSY (the
- * owner refuses), WEIR_EVERSION. */
+/* Connect to the owner of the file and be welcomed. -1: WEIR_EUNAVAIL (nobody is there, or stop_fd
+ * is readable), WEIR_ETIMEOUT (no answer within wait_ms), WEIR_EREADONLY (another user's),
+ * WEIR_EBUSY (the owner refuses), WEIR_EVERSION. */
 int weir__sq_dial(const char *path, const sq_hello *hello, int stop_fd, int64_t wait_ms,
                   sq_welcome *out, weir_error *err);
+
+/* ---- owner.c ---- */
+
+/* WEIR_EBUSY: the owner has not answered a HELLO in time. */
+weir_code weir__sq_silent(const char *path, weir_error *err);
 
 /* ---- permit.c ---- */
 
@@ -96,7 +101,7 @@ void      weir__sq_leave(sq_member *m);         /* NULL is fine */
 /* Run n operations through the owner, or through this process, if it has become the owner. */
 void weir__sq_peer_run(sq_store *s, weir_op **ops, size_t n);
 
-/* Connect to the owner. WEIR_EUNAVAIL: try again. */
+/* Connect to the owner. WEIR_EUNAVAIL, WEIR_ETIMEOUT: try again. */
 weir_code weir__sq_peer_connect(sq_store *s, weir_error *err);
 bool      weir__sq_peer_connected(const sq_store *s);       /* no end was seen yet */
 weir_code weir__sq_peer_create(sq_peer **out, weir_error *err);

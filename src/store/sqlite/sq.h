@@ -198,7 +198,7 @@ weir_code weir__sq_permission_fail(const char *path, int e, weir_error *err);
 const char *weir__sq_file_name(const char *path);           /* without its directory */
 /* permit.c: could this process own the file at `path` and write to it, as far as permissions go? */
 weir_code weir__sq_may_write(const char *path, weir_error *err);
-/* permit.c: "a process of user ann": of those who own the file. */
+/* permit.c: "a process of user ann", the owner of the file. */
 void weir__sq_say_owner(const char *path, char *out, size_t size);
 /* Note trouble; the code noted is returned (the first one stays). */
 weir_code weir__sq_broken(sq_store *s, int rc);
@@ -266,7 +266,7 @@ bool      weir__sq_file_there(const sq_store *s);
  * that what is known of the file is not older. */
 bool      weir__sq_file_intact(const sq_store *s);
 int64_t   weir__sq_log_size(const sq_store *s);         /* bytes of PATH-wal; 0: none */
-/* Readers: does somebody own it? */
+/* Readers: does the file have an owner? */
 bool      weir__sq_file_owned(const sq_store *s);
 /* After SQLite has closed it. */
 void      weir__sq_file_close(sq_store *s);

@@ -52,13 +52,13 @@ weir_code weir__sq_find_owner(sq_store *s, weir_error *err)
             s->base.waits = true;
             return WEIR_OK;
         }
-        if (!alone && rc != WEIR_EUNAVAIL) {
+        if (!alone && rc != WEIR_EUNAVAIL && rc != WEIR_ETIMEOUT) {
             *err = why;
             return rc;
         }
         int64_t waited = weir__monotonic_ms() - begun;
         if (waited >= s->env.wait_owner_ms && (alone || waited >= FIND_MS))
-            return err->code;
+            return rc == WEIR_ETIMEOUT ? weir__sq_silent(s->path, err) : err->code;
         pause_ms(pause);
         pause = pause * 2 < LONGEST_PAUSE_MS ? pause * 2 : LONGEST_PAUSE_MS;
     }
