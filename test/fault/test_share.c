@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -92,6 +94,7 @@ static pid_t start_owner(rig *r)
     assert_int_equal(pipe(fds), 0);
     pid_t pid = fork();
     if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);       /* it ends with the test, also if that fails */
         weir_queue *q;
         char        ok = weir_open(&q, r->url, NULL, NULL) == WEIR_OK;
         (void)!write(fds[1], &ok, 1);
@@ -456,6 +459,115 @@ static void calls_in_flight_are_answered(void **state)
     finish(&r);
 }
 
+/* ---- one commit for many ---- */
+
+enum { ADDERS = 8, MOST_FDS = 256 };
+
+/* Has this process sent something that the process at the other end has not read? */
+static bool is_sent(void)
+{
+    for (int fd = 3; fd < MOST_FDS; fd++) {
+        struct sockaddr_un at;
+        socklen_t          len = sizeof at;
+        int                unread = 0;
+        if (!getpeername(fd, (struct sockaddr *)&at, &len) && at.sun_family == AF_UNIX &&
+            !ioctl(fd, SIOCOUTQ, &unread) && unread > 0)
+            return true;
+    }
+    return false;
+}
+
+/* A process that adds a job, says so, and on a word sends another one. */
+static void add_twice(rig *r, int up, int down)
+{
+    weir_future *f = NULL;
+    weir_spec    spec = { .type = "t" };
+    weir_added   added;
+    char         byte;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    bool ok = !weir_open(&r->q, r->url, NULL, NULL) && !weir_add(r->q, &spec, &added, NULL) &&
+              write(up, "r", 1) == 1 && read(down, &byte, 1) == 1 &&
+              !weir_add_async(r->q, &spec, &added, &f, NULL);
+    while (ok && !weir_future_done(f) && !is_sent())
+        poll(NULL, 0, 1);
+    ok = ok && write(up, "s", 1) == 1 && !weir_future_wait(f, PATIENCE_MS, NULL);
+    weir_future_free(f);
+    weir_close(r->q);
+    _exit(!ok);
+}
+
+static void await_bytes(int fd, int n)
+{
+    char byte;
+    while (n--)
+        assert_int_equal(read(fd, &byte, 1), 1);
+}
+
+static uint32_t big_endian(const unsigned char *b)
+{
+    return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+/* The commits in the log, which is small: it was not folded. The last frame of each has the size of
+ * the file; see "WAL file format" of SQLite. */
+static unsigned count_commits(const rig *r)
+{
+    enum { PAGE_SIZE_AT = 8, SALT_AT = 16, HEAD = 32, FRAME = 24, FILE_SIZE_AT = 4 };
+    unsigned char head[HEAD], frame[FRAME];
+    char          path[TEMPDIR_MAX + 30];
+    unsigned      n = 0;
+    snprintf(path, sizeof path, "%s/jobs.db-wal", r->dir);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(head, HEAD, 1, f), 1);
+    while (fread(frame, FRAME, 1, f) == 1 && !memcmp(frame + 8, head + SALT_AT, 8)) {
+        n += big_endian(frame + FILE_SIZE_AT) != 0;
+        fseek(f, (long)big_endian(head + PAGE_SIZE_AT), SEEK_CUR);
+    }
+    fclose(f);
+    return n;
+}
+
+/* The owner does not run while the others send their adds, so it finds them all at once. */
+static void adds_of_several_processes_share_a_commit(void **state)
+{
+    (void)state;
+    rig   r;
+    int   up[2], down[2], status;
+    pid_t adder[ADDERS];
+    begin(&r, "jobs.db");
+    assert_int_equal(pipe(up) | pipe(down), 0);
+    pid_t owner = start_owner(&r);
+    for (int i = 0; i < ADDERS; i++)
+        if (!(adder[i] = fork()))
+            add_twice(&r, up[1], down[0]);
+    await_bytes(up[0], ADDERS);
+    unsigned before = count_commits(&r);
+    kill(owner, SIGSTOP);
+    assert_int_equal(waitpid(owner, &status, WUNTRACED), owner);
+    for (int i = 0; i < ADDERS; i++)
+        assert_int_equal(write(down[1], "g", 1), 1);
+    await_bytes(up[0], ADDERS);
+    kill(owner, SIGCONT);
+    for (int i = 0; i < ADDERS; i++) {
+        assert_int_equal(waitpid(adder[i], &status, 0), adder[i]);
+        assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+    }
+    unsigned commits = count_commits(&r) - before;
+    print_message("# %d adds of as many processes, %u commits\n", ADDERS, commits);
+    assert_in_range(commits, 1, ADDERS - 1);
+    kill_owner(owner);
+    OK(weir_open(&r.q, r.url, NULL, &r.err));
+    uint64_t n;
+    OK(weir_count(r.q, WEIR_STATE_ANY, "t", &n, &r.err));
+    assert_int_equal(n, 2 * ADDERS);
+    for (int i = 0; i < 2; i++) {
+        close(up[i]);
+        close(down[i]);
+    }
+    finish(&r);
+}
+
 /* ---- users ---- */
 
 enum { NOBODY = 65534 };
@@ -602,6 +714,7 @@ int main(void)
         cmocka_unit_test(names_may_be_long),
         cmocka_unit_test(a_child_of_the_owner_disturbs_nobody),
         cmocka_unit_test(calls_in_flight_are_answered),
+        cmocka_unit_test(adds_of_several_processes_share_a_commit),
         cmocka_unit_test(an_owner_serves_no_other_users),
         cmocka_unit_test(a_stranger_is_not_taken_for_the_owner),
         cmocka_unit_test(root_may_use_the_files_of_others),
