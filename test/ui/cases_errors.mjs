@@ -149,6 +149,22 @@ test('a type has its slowest jobs', async (t) => {
     await page.getByRole('region', { name: 'Running longest' }).getByText('box:1').waitFor();
 });
 
+test('a type has its oldest jobs, or those that are next where they are too many to sort', async (t) => {
+    const server = await t.serve();
+    const first = await server.add({ type: 'mail', data: {}, priority: 'low' });
+    await server.add({ type: 'mail', data: {}, priority: 'critical' });
+    const page = await t.open(server, '/types/mail');
+    const oldest = page.getByRole('region', { name: 'Oldest that wait' });
+    await oldest.getByRole('link').first().waitFor();
+    assert.equal(await oldest.getByRole('link').first().innerText(), `#${first}`);
+    await page.route('**/v1/jobs?*sort=created*', (route) => route.fulfill({ status: 422,
+        json: { error: { code: 'ELIMIT', message: 'more than 100000 jobs' } } }));
+    await page.reload();
+    const next = page.getByRole('region', { name: 'Next to be taken' });
+    await next.getByRole('link').first().waitFor();
+    assert.equal(await next.getByRole('link').first().innerText(), `#${first + 1}`);
+});
+
 // What the store has of the past: minutes ago, what happened in each.
 function putPast(server, type, from, to, record) {
     const slot = Math.floor(Date.now() / 60000);

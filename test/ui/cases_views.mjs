@@ -166,7 +166,7 @@ test('a type has a page: its charts, what it is set to, what waits, its errors',
     const first = page.locator('figure').first();
     await until(async () => (await first.getAttribute('aria-label')).endsWith(OUTCOMES), OUTCOMES);
     await page.getByRole('region', { name: 'Errors' }).getByText('no', { exact: true }).waitFor();
-    await page.getByRole('region', { name: 'Next to be taken' }).getByRole('link').first().waitFor();
+    await page.getByRole('region', { name: 'Oldest that wait' }).getByRole('link').first().waitFor();
     await page.getByRole('region', { name: 'Schedules' }).getByRole('link', { name: 'dawn' }).waitFor();
     await page.getByRole('region', { name: 'Numbers and settings' }).getByText('50.0 %').waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();

@@ -1,8 +1,8 @@
 // type.tsx - one type: what happened to its jobs, what it is set to, its errors, the jobs that wait
 // longest and that take longest, the schedules that add some.
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import { get, query, type Job, type Stats, type TypeStats } from '../api';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError, get, query, type Job, type Stats, type TypeStats } from '../api';
 import { count, since, span } from '../fmt';
 import { useErrors } from '../errors';
 import { follow } from '../live';
@@ -16,28 +16,52 @@ import { Editor, keepWords } from './types';
 
 const SHOWN = 5, EVERY_MS = 2000, MAX_SCHEDULES = 1000, LOOKED = 100;
 
-// `ended`: those of the last that completed which took longest, of how many.
-interface Seen { waiting: Job[]; running: Job[]; slowest: Job[]; ended: number; schedules: Schedule[] }
+// The server sorts as many jobs at most (WEIR_MAX_SORT); more than a few are sorted less often.
+const MAX_SORT = 100000, FEW = 5000, SELDOM_MS = 30000;
 
-async function look(type: string): Promise<Seen> {
-    const jobs = async (state: string, limit = SHOWN, order?: string): Promise<Job[]> =>
-        (await get<{ jobs: Job[] }>('/v1/jobs' + query({ state, type, limit, order }))).jobs;
-    const [waiting, running, ended, all] = await Promise.all([jobs('inactive'), jobs('active'), jobs('complete', LOOKED, 'desc'),
+// `oldest`: of those that wait, the first that were added; not `sorted`: the next to be taken. `slowest`: of the
+// `ended` last that completed.
+interface Waiting { jobs: Job[]; sorted: boolean; at: number }
+interface Seen { oldest: Waiting; running: Job[]; slowest: Job[]; ended: number; schedules: Schedule[] }
+
+async function readJobs(type: string, state: string, more: { limit?: number; sort?: string; order?: string } = {}): Promise<Job[]> {
+    return (await get<{ jobs: Job[] }>('/v1/jobs' + query({ state, type, limit: SHOWN, ...more }))).jobs;
+}
+
+async function readOldest(type: string, waiting: number, was?: Waiting): Promise<Waiting> {
+    if (was?.sorted && waiting > FEW && Date.now() - was.at < SELDOM_MS)
+        return was;
+    if (waiting <= MAX_SORT)
+        try {
+            const jobs = await readJobs(type, 'inactive', { sort: 'created', order: 'asc' });
+            return { jobs, sorted: true, at: Date.now() };
+        } catch (e) {           // there are more meanwhile
+            if (!(e instanceof ApiError && e.problem.code === 'ELIMIT'))
+                throw e;
+        }
+    return { jobs: await readJobs(type, 'inactive'), sorted: false, at: Date.now() };
+}
+
+async function look(type: string, waiting: number, was?: Seen): Promise<Seen> {
+    const [oldest, running, ended, all] = await Promise.all([readOldest(type, waiting, was?.oldest), readJobs(type, 'active'),
+        readJobs(type, 'complete', { limit: LOOKED, order: 'desc' }),
         get<{ schedules: Schedule[] }>('/v1/schedules' + query({ limit: MAX_SCHEDULES })).catch(() => ({ schedules: [] }))]);
     const slowest = [...ended].sort((a, b) => (b.duration ?? 0) - (a.duration ?? 0)).slice(0, SHOWN);
-    return { waiting, running, slowest, ended: ended.length,
+    return { oldest, running, slowest, ended: ended.length,
         schedules: all.schedules.filter((s) => s.job.type === type) };
 }
 
-function useSeen(type: string): Seen | undefined {
+function useSeen(type: string, waiting: number): Seen | undefined {
     const [seen, setSeen] = useState<Seen>();
+    const count = useRef(waiting);
+    count.current = waiting;
     useEffect(() => {
-        let alive = true;
+        let alive = true, was: Seen | undefined;
         const following = follow(async () => {
             try {
-                const fresh = await look(type);
+                was = await look(type, count.current, was);
                 if (alive)
-                    setSeen(fresh);
+                    setSeen(was);
             } catch { /* the frame shows trouble */ }
         }, EVERY_MS, (e) => e.type === type);
         return () => { alive = false; following.stop(); };
@@ -95,7 +119,7 @@ function ErrorsOf({ type, now }: { type: string; now: number }): JSX.Element {
 function Known({ t, stats, now }: { t: TypeStats; stats: Stats; now: number }): JSX.Element {
     const [editing, setEditing] = useState(false);
     const { params } = usePlace();
-    const seen = useSeen(t.type), name = shownSpan(params.get('span'), t.type), of = encodeURIComponent(t.type);
+    const seen = useSeen(t.type, t.counts.inactive), name = shownSpan(params.get('span'), t.type), of = encodeURIComponent(t.type);
     return (
         <>
             <div class="title">
@@ -115,9 +139,10 @@ function Known({ t, stats, now }: { t: TypeStats; stats: Stats; now: number }): 
             <section class="panel" aria-label="Numbers and settings"><Facts t={t} now={now} /></section>
             <ErrorsOf type={t.type} now={now} />
             <div class="lists">
-                <List title="Next to be taken" jobs={seen?.waiting} none="No job waits."
+                <List title={seen && !seen.oldest.sorted ? 'Next to be taken' : 'Oldest that wait'} jobs={seen?.oldest.jobs}
+                    none="No job waits."
                     say={(j) => `has waited ${span(Math.max(0, now - (j.promote_at ?? j.created_at)))}`}
-                    all={`/inactive?type=${of}`} />
+                    all={`/inactive?type=${of}${seen?.oldest.sorted ? '&sort=created&order=asc' : ''}`} />
                 <List title="Running longest" jobs={seen?.running} none="No job runs."
                     say={(j) => `for ${span(Math.max(0, now - (j.started_at ?? now)))}${j.workerId ? `, ${j.workerId}` : ''}`}
                     all={`/active?type=${of}`} />
