@@ -168,6 +168,28 @@ case_a_program_that_is_not_there() {
     status 0 weir work nothing --drain -- echo x
     status 3 env PATH=/nonexistent "$WEIR" work t --drain -- false
     status 3 weir work t --drain -- .
+    # which one is meant
+    mkdir bin
+    printf '#!/bin/sh\n' | tee send-mail bin/cat bin/at bin/sendmail >noexec
+    chmod +x send-mail bin/cat bin/at
+    for how in --exec --; do
+        status 3 weir work t --drain $how ./send-mial
+        has err "cannot run './send-mial': no such program; did you mean './send-mail'?"
+        status 3 env PATH="$PWD/bin:/nowhere" "$WEIR" work t --drain $how ct
+        has err "cannot run 'ct': no such program; did you mean 'cat'?"
+        status 3 env PATH="$PWD/bin" "$WEIR" work t --drain $how sendmal
+        has err "cannot run 'sendmal': no such program"
+        hasnt err "did you mean"                # that one is not executable
+        status 3 weir work t --drain $how ./noexec
+        has err "cannot run './noexec': it is not executable; \`chmod +x ./noexec\` makes it so"
+        status 3 weir work t --drain $how ./bin
+        has err "cannot run './bin': it is a directory"
+        status 3 weir work t --drain $how ./noexec/x
+        has err "cannot run './noexec/x': no such program"
+    done
+    status 3 env PATH="$PWD/bin" "$WEIR" work t --drain -- sendmail
+    has err "it is not executable; \`chmod +x $PWD/bin/sendmail\` makes it so"
+    same "$(weir count --state inactive)" 5
     # it was there when the worker started
     printf '#!/bin/sh\nrm "$0"; echo 1\n' >program
     chmod +x program
