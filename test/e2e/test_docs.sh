@@ -93,6 +93,29 @@ case_a_letter_has_one_meaning() {
     done <letters
 }
 
+case_a_type_is_an_argument_or_an_option() {
+    local cmd n=0
+    for cmd in $(commands); do
+        "$WEIR" help "$cmd" | grep -qE '^Usage: .*\bTYPE\b' || continue
+        n=$((n + 1))
+        "$WEIR" help "$cmd" | grep -q '^  -t, --type TYPE' || { echo "$cmd has no --type"; return 1; }
+    done
+    [ "$n" -gt 15 ]
+    weir add mail --quiet
+    weir add 12 --quiet
+    status 0 weir explain --type mail
+    has out "type mail"
+    status 0 weir explain 1 -t 12
+    has out "job 1, mail"
+    has out "type 12"
+    status 2 weir explain
+    has err "ID|TYPE is missing"
+    status 0 weir observe -t mail --auto-ack --limit 1
+    has out '"type":"mail"'
+    status 2 weir observe
+    has err "TYPE is missing"
+}
+
 case_completion_is_well_formed() {
     "$WEIR" completion bash >now
     bash -n now

@@ -5,6 +5,7 @@
 #include "cli/cmd/explain_type.h"
 #include "cli/say.h"
 #include "cli/store.h"
+#include "cli/types.h"
 
 static void line(const char *name, term_color color, const char *text)
 {
@@ -182,26 +183,28 @@ static bool is_id(const char *arg)
     return isdigit((unsigned char)*arg) && !arg[strspn(arg, "0123456789")];
 }
 
-/* Each argument on its own; the status is that of the first that did not work. `named`: NULL when
- * all must be ids. */
+/* Each argument on its own, then each of `names`; the status is that of the first that did not
+ * work. `named`: NULL when all must be ids. */
 static int each_arg(cli *c, weir_code (*one)(cli *c, weir_queue *q, uint64_t id),
-                    weir_code (*named)(cli *c, weir_queue *q, const char *name))
+                    weir_code (*named)(cli *c, weir_queue *q, const char *name),
+                    const opt_texts *names)
 {
     weir_queue *q;
     uint64_t    id;
-    int         status = 0;
+    int         status = 0, n = c->n_args + (int)names->n;
     for (int i = 0; i < c->n_args; i++)
         if ((!named || is_id(c->args[i])) && opt_id(c->args[i], &id, &c->err))
             return cli_usage(c, "%s", c->err.msg);
     if (cli_open(c, CLI_ASK, &q))
         return cli_fail(c);
-    for (int i = 0; i < c->n_args; i++) {
+    for (int i = 0; i < n; i++) {
         if (i && !c->json)
             putchar('\n');
-        bool is_name = named && !is_id(c->args[i]);
+        const char *arg = i < c->n_args ? c->args[i] : names->text[i - c->n_args];
+        bool        is_name = i >= c->n_args || (named && !is_id(arg));
         if (!is_name)
-            opt_id(c->args[i], &id, NULL);
-        if (!(is_name ? named(c, q, c->args[i]) : one(c, q, id)))
+            opt_id(arg, &id, NULL);
+        if (!(is_name ? named(c, q, arg) : one(c, q, id)))
             continue;
         fflush(stdout);
         int s = cli_fail(c);
@@ -214,7 +217,7 @@ static int each_arg(cli *c, weir_code (*one)(cli *c, weir_queue *q, uint64_t id)
 static int run_get(cli *c, const void *values)
 {
     (void)values;
-    return each_arg(c, get_one, NULL);
+    return each_arg(c, get_one, NULL, &(opt_texts){ 0 });
 }
 
 const command cmd_get = {
@@ -329,19 +332,32 @@ static weir_code explain_one(cli *c, weir_queue *q, uint64_t id)
     return rc;
 }
 
+typedef struct explain_opts {
+    opt_texts types;
+} explain_opts;
+CLI_VALUES_FIT(explain_opts);
+
+static const option_entry explain_options[] = {
+    TYPE_OPTION(offsetof(explain_opts, types), "this type; may be given several times"),
+    { 0 }
+};
+
 static int run_explain(cli *c, const void *values)
 {
-    (void)values;
-    return each_arg(c, explain_one, explain_type);
+    const explain_opts *o = values;
+    if (c->n_args == 0 && o->types.n == 0)
+        return cli_usage(c, "ID|TYPE is missing");
+    return each_arg(c, explain_one, explain_type, &o->types);
 }
 
 const command cmd_explain = {
-    .name = "explain", .group = GROUP_LOOK, .args = "ID|TYPE...", .min_args = 1, .max_args = -1,
+    .name = "explain", .group = GROUP_LOOK, .args = "ID|TYPE...", .max_args = -1,
     .words = "<type>",
     .summary = "why a job, or the jobs of a type, are not running",
     .help = "Says why, what would help, and all that happened when, as `weir get` does. Of a job "
             "that runs: which worker has it, for how long, and when its lease ends. Of a type: "
-            "what keeps its jobs from running. An argument of digits is an id.",
+            "what keeps its jobs from running. An argument of digits is an id; "
+            "--type names types alone.",
     .examples = "weir explain 12\nweir explain mail\n",
-    .run = run_explain,
+    .options = explain_options, .run = run_explain,
 };

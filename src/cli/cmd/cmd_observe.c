@@ -31,6 +31,7 @@ enum {
 
 typedef struct observe_opts {
     opt_num     limit, window, lease, poll;
+    opt_texts   types;
     const char *when, *table;
     bool        auto_ack;
 } observe_opts;
@@ -42,6 +43,7 @@ static const option_entry observe_options[] = {
       .help = "a job is complete when its line was read; standard input is not used" },
     { .name = "window", .kind = OPT_INT, .at = AT(window), .arg = "N", .min = 1, .max = MAX_WINDOW,
       .help = "jobs at once without an answer (default 1)" },
+    TYPE_OPTION(AT(types), "jobs of this type; may be given several times"),
     WHEN_OPTION(AT(when)),
     { .name = "limit", .letter = 'n', .kind = OPT_INT, .at = AT(limit), .arg = "N", .min = 1,
       .help = "end after this many" },
@@ -315,8 +317,10 @@ static int run_observe(cli *c, const void *values)
     weir_tasks         *tasks = NULL;
     cli_types           types;
     struct stat         st;
-    if (cli_types_take(c, NULL, &types))
+    if (cli_types_take(c, &opt->types, &types))
         return cli_usage(c, "%s", c->err.msg);
+    if (types.n == 0)
+        return cli_usage(c, "TYPE is missing");
     o = (observer){ .c = c, .auto_ack = opt->auto_ack, .lock = PTHREAD_MUTEX_INITIALIZER,
                     .is_pipe = !fstat(STDOUT_FILENO, &st) && S_ISFIFO(st.st_mode),
                     .line = malloc(MAX_ANSWER), .ended = eventfd(0, EFD_CLOEXEC) };
@@ -350,7 +354,7 @@ static int run_observe(cli *c, const void *values)
 }
 
 const command cmd_observe = {
-    .name = "observe", .group = GROUP_START, .args = "TYPE...", .min_args = 1, .max_args = -1,
+    .name = "observe", .group = GROUP_START, .args = "TYPE...", .max_args = -1,
     .words = "<type>",
     .summary = "jobs as lines of JSON, for shells and other languages",
     .help = "Each job is one line on standard output, and waits for an answer on standard input: "
