@@ -216,11 +216,17 @@ case_a_program_with_arguments() {
 
 case_failures_in_a_row_slow_a_worker_down() {
     weir add t --count 40 -q
-    worker t --exec 'exit 1'
-    wait_for has work.err "10 jobs have failed one after the other"
+    "$WEIR" work t --exec 'exit 1' >work.out 2>&1 </dev/null &
+    worker=$!
+    wait_for has work.out "10 jobs have failed one after the other"
+    same "$(sed '/10 jobs have failed/q' work.out | grep -c 'exit status 1')" 10
+    # It waits with no job in its hands.
+    waits() { [ "$(weir count --state failed)" -ge 12 ] && [ "$(weir count --state active)" = 0 ]; }
+    wait_for waits
     [ "$(weir count --state failed)" -lt 40 ]
-    end_worker
-    wait "$worker"
+    kill "$worker"
+    stopped 0
+    same "$(weir count --state active)" 0
 }
 
 case_killed_by_a_signal() {

@@ -170,6 +170,13 @@ static void end_text(const weir_event *e, int64_t took)
            term_clean(rest, sizeof rest, e->text ? e->text : "", room > 20 ? room : 20));
 }
 
+/* Behind the line of the last of these failures. */
+static void say_slow(worker *w)
+{
+    if (atomic_exchange(&w->exec.slow_id, 0))
+        cli_warn(w->c, "%d jobs have failed one after the other; slowing down", EXEC_STREAK);
+}
+
 static void on_event(const weir_event *e, void *ctx)
 {
     worker *w = ctx;
@@ -190,6 +197,9 @@ static void on_event(const weir_event *e, void *ctx)
             end_text(e, took);
         fflush(stdout);
     }
+    if (ended && e->id == atomic_load(&w->exec.slow_id) &&
+        e->delivery == atomic_load(&w->exec.slow_delivery))
+        say_slow(w);
     eventfd_write(w->moved, 1);
 }
 
@@ -267,7 +277,7 @@ static weir_code say_trouble(worker *w)
     if (why)
         return weir_fail(&w->c->err, WEIR_ENOENT, "the program cannot run (%d); its job waits "
                          "again, and this worker stops", why);
-    cli_warn(w->c, "%d jobs have failed one after the other; slowing down", EXEC_STREAK);
+    say_slow(w);
     return WEIR_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@ typedef struct child {
     text         out;
     text         line[2];          /* what is not a whole line yet: of ERR and CTL */
     char         reason[200];      /* the last line of ERR that was not blank */
+    char         error[400];       /* the job's, if it has failed; "": not noted */
     bool         too_much;         /* more output than a result may have */
     bool         term_sent;        /* SIGTERM was sent ... */
     bool         killed;           /* ... and SIGKILL */
@@ -358,6 +360,16 @@ static void serve(child *ch)
 
 /* ---- the outcome ---- */
 
+/* Note that the job has failed. */
+static __attribute__((format(printf, 2, 3))) weir_code fail(child *ch, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(ch->error, sizeof ch->error, fmt, args);
+    va_end(args);
+    return weir_job_fail(ch->job, "%s", ch->error);
+}
+
 /* JSON as it is, other text as a string. */
 static weir_code done(child *ch)
 {
@@ -374,15 +386,14 @@ static weir_code done(child *ch)
         size_t len = 0;
         FILE  *f = open_memstream(&string, &len);
         if (!f)
-            return weir_job_fail(ch->job, "out of memory");
+            return fail(ch, "out of memory");
         jw_string(f, t->bytes, t->len);
         fclose(f);
         rc = weir_job_done(ch->job, string, 0, NULL);
         free(string);
     }
     if (rc == WEIR_ELIMIT)
-        return weir_job_fail(ch->job, "the output is too long for a result: over %d bytes",
-                             WEIR_MAX_DATA);
+        return fail(ch, "the output is too long for a result: over %d bytes", WEIR_MAX_DATA);
     return rc;
 }
 
@@ -406,23 +417,36 @@ static bool is_no_program(int status)
                                  WEXITSTATUS(status) == EXIT_NOT_EXECUTABLE);
 }
 
-/* When all jobs fail, something is wrong that is not theirs. A thread then keeps its failed job for
- * a while, at most half of its ttl. */
-static void slow_down(exec_config *config, const weir_job *job, bool failed)
+/* End the failed job before its handler returns. What the pool says of this delivery afterwards is
+ * stale. */
+static bool end_now(const child *ch)
 {
+    weir_ending end = { .id = ch->job->id, .delivery = ch->job->delivery,
+                        .outcome = WEIR_OUTCOME_FAIL, .text = ch->error };
+    weir_ended  out;
+    return *ch->error && !weir_finish(ch->config->q, &end, 1, &out, NULL) && !out.err.code;
+}
+
+/* When all jobs fail, something is wrong that is not theirs. A thread then ends its job, and waits
+ * for a while before it takes another. */
+static void slow_down(const child *ch, bool failed)
+{
+    exec_config *config = ch->config;
     int streak = failed ? atomic_fetch_add(&config->streak, 1) + 1 : 0;
     if (!failed)
         atomic_store(&config->streak, 0);
     if (streak < EXEC_STREAK)
         return;
-    if (streak == EXEC_STREAK)
+    if (streak == EXEC_STREAK) {
+        atomic_store(&config->slow_delivery, ch->job->delivery);
+        atomic_store(&config->slow_id, ch->job->id);
+    }
+    if (!end_now(ch) && streak == EXEC_STREAK)
         eventfd_write(config->changed, 1);
     int     doubled = streak - EXEC_STREAK < 10 ? streak - EXEC_STREAK : 10;
     int64_t ms = (int64_t)EXEC_SLOW_MS << doubled;
-    ms = ms > EXEC_SLOWEST_MS ? EXEC_SLOWEST_MS : ms;
-    ms = job->ttl_ms && ms > job->ttl_ms / 2 ? job->ttl_ms / 2 : ms;
-    int64_t end = cli_clock_ms() + ms;
-    while (cli_clock_ms() < end && !atomic_load(&config->stopping) && !weir_job_cancelled(job))
+    int64_t end = cli_clock_ms() + (ms > EXEC_SLOWEST_MS ? EXEC_SLOWEST_MS : ms);
+    while (cli_clock_ms() < end && !atomic_load(&config->stopping))
         poll(NULL, 0, LOOK_MS);
 }
 
@@ -430,20 +454,17 @@ static weir_code outcome(child *ch)
 {
     const char *colon = *ch->reason ? ": " : "";
     if (atomic_load(&ch->config->kill_now) && ch->killed)
-        return weir_job_fail(ch->job, "Shutdown");
+        return fail(ch, "Shutdown");
     if (ch->too_much)
-        return weir_job_fail(ch->job, "the output is too long for a result: over %d bytes",
-                             WEIR_MAX_DATA);
+        return fail(ch, "the output is too long for a result: over %d bytes", WEIR_MAX_DATA);
     if (WIFSIGNALED(ch->status)) {
         int sig = WTERMSIG(ch->status);
-        return weir_job_fail(ch->job, "killed by signal %d (%s)%s%s", sig, sigdescr_np(sig), colon,
-                             ch->reason);
+        return fail(ch, "killed by signal %d (%s)%s%s", sig, sigdescr_np(sig), colon, ch->reason);
     }
     if (is_no_program(ch->status))
         return give_back(ch->config, ch->job, WEXITSTATUS(ch->status));
     if (WEXITSTATUS(ch->status) != 0)
-        return weir_job_fail(ch->job, "exit status %d%s%s", WEXITSTATUS(ch->status), colon,
-                             ch->reason);
+        return fail(ch, "exit status %d%s%s", WEXITSTATUS(ch->status), colon, ch->reason);
     return done(ch);
 }
 
@@ -459,7 +480,7 @@ weir_code exec_job(weir_job *job, void *ctx)
     } else {
         serve(&ch);
         rc = outcome(&ch);
-        slow_down(config, job, rc == WEIR_EJOB);
+        slow_down(&ch, rc == WEIR_EJOB);
     }
     for (int i = 0; i < PIPES; i++)
         close_fd(&ch.fd[i]);
