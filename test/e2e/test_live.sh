@@ -29,6 +29,21 @@ case_watch_bad_calls() {
     status 0 timeout 60 "$WEIR" watch --for 50ms
 }
 
+# The text of an error is not cut to the width of a screen.
+case_watch_shows_errors_whole() {
+    local server watch
+    "$WEIR" serve --listen 127.0.0.1:0 --store mem: --data data >serve.out 2>serve.err </dev/null &
+    server=$!
+    wait_for grep -q '^weir: serving ' serve.out
+    WEIR_STORE=$(sed -n 's/.* at \(http:.*\)$/\1/p' serve.out) COLUMNS=60 "$WEIR" watch >seen &
+    watch=$!
+    wait_for ready $watch
+    kill -9 $server
+    wait_for has seen " error "
+    kill $watch
+    hasnt seen "…"
+}
+
 case_watch_ends_by_signal() {
     weir add t
     "$WEIR" watch &

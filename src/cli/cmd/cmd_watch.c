@@ -75,6 +75,8 @@ static void event_json(const weir_event *e)
     jw_end(&w, '}');
 }
 
+enum { TEXT_COLUMN = 48 };      /* where the text of an event begins */
+
 static term_color event_color(weir_event_kind kind)
 {
     switch (kind) {
@@ -92,6 +94,20 @@ static term_color event_color(weir_event_kind kind)
     }
 }
 
+/* The text of an error: all of it, in lines of its own if there is no room behind the columns. */
+static void error_text(const char *text)
+{
+    int  width = term_width(stdout), indent = width < TEXT_COLUMN + 30 ? 4 : TEXT_COLUMN;
+    char clean[4 * WEIR_ERROR_MAX];
+    if (!term_is_tty(stdout)) {
+        puts(term_clean(clean, sizeof clean, text, 0));
+        return;
+    }
+    if (indent < TEXT_COLUMN)
+        putchar('\n');
+    term_wrap(stdout, text, indent, width, indent == TEXT_COLUMN);
+}
+
 static void event_text(const weir_event *e)
 {
     char at[40], rest[1000], id[24] = "-", clean[1100], type[64];
@@ -105,10 +121,13 @@ static void event_text(const weir_event *e)
         strcpy(at, "           -");
     if (e->missed)
         printf("... %u events missed\n", (unsigned)e->missed);
-    printf("%s%s%s %6s %s%-14s%s %-12s %s\n", term_on(stdout, COLOR_DIM), at + 11,
+    printf("%s%s%s %6s %s%-14s%s %-12s ", term_on(stdout, COLOR_DIM), at + 11,
            term_off(stdout), id, term_on(stdout, event_color(e->kind)), weir_event_name(e->kind),
-           term_off(stdout), term_clean(type, sizeof type, e->type ? e->type : "*", 0),
-           term_clean(clean, sizeof clean, rest, term_width(stdout) - 48));
+           term_off(stdout), term_clean(type, sizeof type, e->type ? e->type : "*", 0));
+    if (e->kind == WEIR_EVENT_ERROR)
+        error_text(rest);
+    else
+        puts(term_clean(clean, sizeof clean, rest, term_width(stdout) - TEXT_COLUMN));
 }
 
 static void on_event(const weir_event *e, void *ctx)
