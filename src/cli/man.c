@@ -69,7 +69,7 @@ static void sentence(FILE *out, const char *s)
 {
     char   copy[1000];
     size_t n = (size_t)snprintf(copy, sizeof copy - 1, "%s", s);
-    if (strncmp(s, "...", 3) != 0 && s[0] != '$' && islower((unsigned char)s[1]))
+    if (strncmp(s, "...", 3) != 0 && s[0] != '$' && (islower((unsigned char)s[1]) || s[1] == ' '))
         copy[0] = (char)toupper((unsigned char)copy[0]);
     if (copy[n - 1] != '.')
         strcpy(copy + n++, ".");
@@ -118,7 +118,7 @@ static void head(FILE *out, const char *name, const char *about)
           ".Dd November 18, 2026\n.Dt ", out);
     for (const char *p = name; *p; p++)
         fputc(toupper((unsigned char)*p), out);
-    fprintf(out, " 1\n.Os\n.Sh NAME\n.Nm %s\n.Nd ", name);
+    fprintf(out, " 1\n.Os weir %s\n.Sh NAME\n.Nm %s\n.Nd ", weir_version(), name);
     text(out, about, strlen(about));
     fputs(".Sh SYNOPSIS\n.Nm weir\n", out);
 }

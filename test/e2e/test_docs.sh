@@ -62,6 +62,10 @@ case_every_command_has_a_man_page() {
         done
     done
     hasnt "$pages/weir.1" MORE
+    has "$pages/weir.1" ".Os weir $("$WEIR" --version | cut -d ' ' -f 2)"
+    has "$pages/weir.1" "A live screen"
+    sed -n '/^\.It Xr weir-/{n;/^[^A-Z]/p}' "$pages/weir.1" >lower
+    same "$(cat lower)" ""
     has "$pages/weir-work.1" "SIGTERM"
     return $bad
 }
