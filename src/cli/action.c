@@ -12,12 +12,17 @@ static int unknown(const cli *c, const char *first, size_t n, size_t size)
 {
     char      known[200] = "", hint[80];
     weir_near guess = { .typed = c->args[0] };
+    const char *synonym = near_synonym(c->args[0]), *meant = NULL;
     for (size_t i = 0, len = 0; i < n && len < sizeof known; i++) {
         const cli_action *a = (const cli_action *)(const void *)(first + i * size);
         weir__near_try(&guess, a->name);
+        if (synonym && strcmp(a->name, synonym) == 0)
+            meant = a->name;
         len += (size_t)snprintf(known + len, sizeof known - len, "%s%s",
                                 !i ? "" : i + 1 < n ? ", " : " or ", a->name);
     }
+    if (meant)
+        guess.best = meant;
     return cli_usage(c, "unknown action '%s'; expected %s%s", c->args[0], known,
                      near_hint(hint, sizeof hint, &guess, ""));
 }

@@ -87,6 +87,8 @@ int help_unknown(cli *c, const char *name)
     weir_near guess = { .typed = name };
     for (const command *const *cmd = cli_commands; *cmd; cmd++)
         weir__near_try(&guess, (*cmd)->name);
+    if (near_synonym(name))
+        guess.best = near_synonym(name);
     c->command = NULL;
     return cli_usage(c, "unknown command '%s'%s", name, near_hint(hint, sizeof hint, &guess, ""));
 }

@@ -33,6 +33,17 @@ char *cli_read_data(size_t *len, weir_error *err)
     return text;
 }
 
+void cli_show_json(weir_error *err)
+{
+    char   why[sizeof err->msg];
+    size_t n = strlen(err->field);
+    bool   is_data = n >= 4 && strcmp(err->field + n - 4, "data") == 0;
+    if (err->code != WEIR_EINVAL || !is_data || !strstr(err->msg, "not JSON"))
+        return;
+    snprintf(why, sizeof why, "%s", err->msg);
+    weir_fail(err, WEIR_EINVAL, "%.160s; write '{\"to\":\"ann\"}' in single quotes", why);
+}
+
 bool cli_read_line(FILE *in, size_t max, char **line, size_t *len)
 {
     size_t cap = 256;

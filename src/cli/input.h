@@ -8,6 +8,9 @@
 /* A job's data from standard input; free(). NULL with err set: trouble, or it is too long. */
 char *cli_read_data(size_t *len, weir_error *err);
 
+/* An error of data that came as an argument: if it is no JSON, show what would be right. */
+void cli_show_json(weir_error *err);
+
 /* One line of `in`, in memory of its own, without white space at its end. What is longer than `max`
  * is kept only so far that this shows. False at the end of the input; *line is NULL when out of
  * memory. */

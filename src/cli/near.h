@@ -8,6 +8,9 @@
  * answer is `out`. */
 const char *near_hint(char *out, size_t size, const weir_near *n, const char *before);
 
+/* The command or action that other programs have under this name: "list" for "ls"; NULL: none. */
+const char *near_synonym(const char *typed);
+
 /* The same for a list of words with blanks between them. */
 const char *near_words(char *out, size_t size, const char *typed, const char *words);
 

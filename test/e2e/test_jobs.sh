@@ -560,7 +560,9 @@ case_pause_and_resume() {
     status 0 weir types --json
     same "$(member paused)" false
     status 2 weir pause
+    has err "which types? Name some, or --all for every type"
     status 2 weir pause mail --all
+    has err "TYPE and --all exclude each other"
     status 0 weir pause --all
     status 0 weir stats
     has out "all (paused)"
@@ -853,6 +855,19 @@ case_did_you_mean() {
     has err "unknown option -n; this command has -t, -x, -j"
     status 2 weir lits
     has err "did you mean 'list'?"
+    # Words of other programs.
+    local pair
+    for pair in ls:list delete:rm remove:rm show:get ps:workers; do
+        status 2 weir "${pair%:*}" 1
+        has err "unknown command '${pair%:*}'; did you mean '${pair#*:}'?"
+    done
+    for pair in "schedule ls:list" "schedule remove:rm" "task show:get" "token delete:rm" "token ls:list"; do
+        # shellcheck disable=SC2086
+        status 2 weir ${pair%:*}
+        has err "did you mean '${pair#*:}'?"
+    done
+    status 2 weir token ps
+    hasnt err "did you mean"
     status 2 weir list --sate failed
     has err "did you mean '--state'?"
     status 2 weir list --state queued
@@ -868,6 +883,25 @@ case_did_you_mean() {
     done
     status 0 weir types --names
     same "$(cat out)" mail
+}
+
+case_data_that_is_not_json() {
+    local example="write '{\"to\":\"ann\"}' in single quotes"
+    for how in '' '--count 2' '--wait 1s'; do
+        # shellcheck disable=SC2086
+        status 2 weir add mail to=ann $how
+        has err "data: not JSON at byte 0: value expected; $example"
+    done
+    status 2 weir add mail '{to:ann}'
+    has err "; $example"
+    weir add mail -q
+    status 2 weir update 1 --data to=ann
+    has err "; $example"
+    status 2 weir schedule add s @daily mail to=ann
+    has err "; $example"
+    status 2 sh -c 'echo to=ann | "$1" add mail -' sh "$WEIR"
+    has err "not JSON at byte 0"
+    hasnt err "quotes"
 }
 
 case_choosing_jobs() {

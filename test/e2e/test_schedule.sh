@@ -23,6 +23,12 @@ case_next() {
 case_a_schedule_adds_jobs() {
     export WEIR_STORE=sqlite:jobs.db
     weir schedule add beat '* * * * * *' beat '{"n":1}' --overlap skip
+    for verb in get explain rm pause resume fire 'backfill --from 2026-10-01'; do
+        status 3 weir schedule $verb baet
+        has err "there is no schedule baet; did you mean 'beat'?"
+    done
+    status 3 weir schedule get nightly
+    hasnt err "did you mean"
     weir schedule add report '30 6 * * 1' report --tz Europe/Berlin --except 2026-12-28
     weir schedule list >out
     has out "at 06:30 on Monday (Europe/Berlin)"
@@ -86,6 +92,14 @@ case_a_schedule_adds_jobs() {
     status 2 weir schedule pause all --tz Europe/Berlin
     has err "pause does not take --tz; it is an option of: add next import"
     weir check
+}
+
+case_no_schedules() {
+    weir add mail -q
+    status 0 weir schedule list
+    has err "no schedules"
+    status 0 weir schedule list --json
+    [ ! -s out ] && [ ! -s err ]
 }
 
 case_a_schedule_of_a_server() {

@@ -21,6 +21,12 @@ all_of_it() {
     same "$(weir task list | wc -l)" 3
     same "$(weir task list --classifier orders --relative 4711 --relative 1 --json | wc -l)" 1
     same "$(weir task list --state completed | wc -l)" 0
+    status 0 weir task list --state 'timed out'
+    has err "no tasks"
+    status 0 weir task list --state timed_out --json
+    [ ! -s out ] && [ ! -s err ]
+    status 2 weir task list --state complete
+    has err "'complete' is not one of: ready running completed failed cancelled timed_out; did you mean 'completed'?"
     weir task adjust t1 --var1 b --at 2h
     has <(weir task get t1 --json) '"var1":"b"'
     weir task adjust t2 thank --relative 4712 --at 1h

@@ -194,13 +194,13 @@ case_a_program_that_is_not_there() {
     printf '#!/bin/sh\nrm "$0"; echo 1\n' >program
     chmod +x program
     status 3 weir work t --drain -- ./program
-    has err "cannot run (127)"
+    has err "'./program' cannot run (127); its job waits again"
     same "$(weir count --state complete)" 1
     same "$(weir count --state failed)" 0
     same "$(weir count --state inactive)" 4
     # behind a word of the shell nobody looks
     status 3 weir work t --drain --exec 'true; ./program'
-    has err "cannot run (127)"
+    has err "'true; ./program' cannot run (127)"
     same "$(weir count --state inactive)" 4
 }
 

@@ -118,8 +118,23 @@ static int wait_for(cli *c, weir_queue *q, uint64_t id, int64_t ms)
     return status;
 }
 
+/* The argument behind the type; NULL: none. */
+static const char *data_of(const cli *c, const add_opts *o)
+{
+    int at = o->type ? 0 : 1;
+    return c->n_args > at ? c->args[at] : NULL;
+}
+
+static int fail(cli *c, const add_opts *o)
+{
+    const char *data = data_of(c, o);
+    if (data && strcmp(data, "-") != 0)
+        cli_show_json(&c->err);
+    return cli_fail(c);
+}
+
 /* The store must be let go of first, so that a worker can have it. */
-static int add_and_wait(cli *c, const weir_spec *spec, int64_t ms)
+static int add_and_wait(cli *c, const add_opts *o, const weir_spec *spec)
 {
     weir_queue *q;
     weir_added  added;
@@ -129,9 +144,11 @@ static int add_and_wait(cli *c, const weir_spec *spec, int64_t ms)
         ? weir_fail(&c->err, WEIR_EINVAL, "--wait: no other process can work on %s", c->store)
         : weir_add(q, spec, &added, &c->err);
     weir_close(q);
-    if (rc || cli_open(c, CLI_LOOK, &q))
+    if (rc)
+        return fail(c, o);
+    if (cli_open(c, CLI_LOOK, &q))
         return cli_fail(c);
-    int status = wait_for(c, q, added.id, ms);
+    int status = wait_for(c, q, added.id, o->wait.n);
     weir_close(q);
     return status;
 }
@@ -234,13 +251,6 @@ static void free_texts(add_texts *t)
     free(t->values);
 }
 
-/* The argument behind the type; NULL: none. */
-static const char *data_of(const cli *c, const add_opts *o)
-{
-    int at = o->type ? 0 : 1;
-    return c->n_args > at ? c->args[at] : NULL;
-}
-
 static weir_code make_spec(cli *c, const add_opts *o, add_texts *texts, weir_spec *spec)
 {
     *spec = (weir_spec){
@@ -307,7 +317,7 @@ static int run_add(cli *c, const void *values)
     weir_code rc = make_spec(c, o, &texts, &spec);
     int       status;
     if (!rc && o->wait.set) {
-        status = add_and_wait(c, &spec, o->wait.n);
+        status = add_and_wait(c, o, &spec);
         free_texts(&texts);
         return status;
     }
@@ -325,7 +335,7 @@ static int run_add(cli *c, const void *values)
     }
     weir_close(q);
     free_texts(&texts);
-    return rc ? cli_fail(c) : 0;
+    return rc ? fail(c, o) : 0;
 }
 
 const command cmd_add = {

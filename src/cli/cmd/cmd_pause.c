@@ -38,7 +38,9 @@ static int set_pause(cli *c, const pause_opts *o, bool pause)
     cli_types   types;
     if (cli_types_take(c, &o->types, &types))
         return cli_usage(c, "%s", c->err.msg);
-    if (o->all == (types.n > 0))
+    if (o->all && types.n)
+        return cli_usage(c, "TYPE and --all exclude each other");
+    if (!o->all && !types.n)
         return cli_usage(c, "which types? Name some, or --all for every type");
     if (o->all)
         types = (cli_types){ .name = { "*" }, .n = 1 };

@@ -6,6 +6,8 @@
 
 #include "cli/action.h"
 #include "cli/cmd/schedule_crontab.h"
+#include "cli/input.h"
+#include "cli/near.h"
 #include "cli/say.h"
 #include "cli/store.h"
 
@@ -151,9 +153,10 @@ static int add(cli *c, const schedule_opts *o)
         status = cli_usage(c, "--overlap: '%s' is not allow, skip, queue or replace", o->overlap);
     else if (o->backoff && weir_backoff_parse(o->backoff, &s.job.backoff, &c->err))
         status = cli_usage(c, "--backoff: %s", c->err.msg);
-    else if (cli_open(c, CLI_CHANGE, &q) || weir_schedule_put(q, &s, &c->err))
+    else if (cli_open(c, CLI_CHANGE, &q) || weir_schedule_put(q, &s, &c->err)) {
+        cli_show_json(&c->err);
         status = cli_fail(c);
-    else
+    } else
         cli_done(c, "kept the schedule %s, which adds %s jobs", s.name, s.job.type);
     weir_close(q);
     free(except);
@@ -384,15 +387,35 @@ static weir_code list_all(cli *c, weir_queue *q)
     weir_schedules_free(list);
     if (!rc && out.n_rows)
         table_print(&out, stdout, 0);
+    else if (!rc && !c->json)
+        fputs("no schedules\n", stderr);
     table_fini(&out);
     return rc;
+}
+
+/* There is no schedule of this name: is there one with a similar name? */
+static void hint_name(cli *c, weir_queue *q, const char *name)
+{
+    char            hint[WEIR_MAX_SCHEDULE_NAME + 40], why[sizeof c->err.msg];
+    weir_schedules *list = NULL;
+    weir_near       guess = { .typed = name };
+    if (c->err.code != WEIR_ENOENT || weir_schedules_list(q, NULL, 0, &list, NULL))
+        return;
+    for (size_t i = 0; i < list->n; i++)
+        if (!list->schedule[i].own)
+            weir__near_try(&guess, list->schedule[i].name);
+    snprintf(why, sizeof why, "%s", c->err.msg);
+    weir_fail(&c->err, WEIR_ENOENT, "%s%s", why, near_hint(hint, sizeof hint, &guess, ""));
+    weir_schedules_free(list);
 }
 
 static weir_code get_one(cli *c, weir_queue *q)
 {
     weir_schedules *list;
     weir_code       rc = weir_schedule_get(q, c->args[1], &list, &c->err);
-    if (!rc)
+    if (rc)
+        hint_name(c, q, c->args[1]);
+    else
         print_each(c, list, strcmp(c->args[0], "get") == 0 ? print_text : print_why);
     weir_schedules_free(list);
     return rc;
@@ -451,6 +474,8 @@ static int act(cli *c, const schedule_opts *o)
                                     &c->err);
     else
         rc = weir_schedule_pause(q, name, strcmp(verb, "pause") == 0, &c->err);
+    if (rc)
+        hint_name(c, q, name);
     weir_close(q);
     if (rc)
         return cli_fail(c);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/action.h"
+#include "cli/near.h"
 #include "cli/say.h"
 #include "cli/store.h"
 
@@ -16,6 +17,8 @@ typedef struct task_opts {
 CLI_VALUES_FIT(task_opts);
 
 enum { DEFAULT_WAIT_MS = 30000 };
+/* As words of completion; "timed out" is one too, as `get` prints it. */
+#define STATE_WORDS "ready running completed failed cancelled timed_out"
 
 #define AT(member) offsetof(task_opts, member)
 #define MADE "submit adjust invoke"
@@ -57,8 +60,8 @@ static const option_entry task_options[] = {
       .actions = MADE, .help = "with another name than direct a table of record has no result" },
     { .name = "reason", .kind = OPT_TEXT, .at = AT(reason), .arg = "TEXT", .actions = "cancel",
       .help = "why; kept with the task" },
-    { .name = "state", .letter = 's', .kind = OPT_CHOICE, .at = AT(state), .arg = "STATE",
-      .words = "ready running completed failed cancelled timed_out", .actions = "list",
+    { .name = "state", .letter = 's', .kind = OPT_TEXT, .at = AT(state), .arg = "STATE",
+      .words = STATE_WORDS, .actions = "list",
       .help = "tasks in this state" },
     { .name = "limit", .letter = 'n', .kind = OPT_INT, .at = AT(limit), .arg = "N", .min = 1,
       .max = INT32_MAX, .actions = "list", .help = "at most N (100)" },
@@ -245,6 +248,8 @@ static weir_code list(cli *c, weir_tasks *t, const task_opts *o)
     }
     if (!rc && out.n_rows)
         table_print(&out, stdout, 0);
+    else if (!rc && !c->json)
+        fputs("no tasks\n", stderr);
     table_fini(&out);
     return rc;
 }
@@ -388,6 +393,11 @@ static int run_task(cli *c, const void *values)
     int              status, i = CLI_FIND_ACTION(c, verbs, &status);
     if (i < 0)
         return status;
+    weir_task_state state;
+    char            hint[80];
+    if (o->state && !weir_task_state_parse(o->state, &state))
+        return cli_usage(c, "--state: '%s' is not one of: %s%s", o->state, STATE_WORDS,
+                         near_words(hint, sizeof hint, o->state, STATE_WORDS));
     if (verbs[i].run == cancel && (c->n_args == 1) == !o->relative.n)
         return cli_usage(c, "cancel: expected IDs, or --relative ID");
     if (verbs[i].run == submit && o->or_find && !o->id)

@@ -62,6 +62,8 @@ static int run_update(cli *c, const void *values)
         rc = cli_open(c, CLI_CHANGE, &q);
     if (!rc)
         rc = weir_update(q, id, &change, NULL, &c->err);
+    if (rc && !data)
+        cli_show_json(&c->err);
     if (!rc && c->json) {
         weir_job *job;
         rc = weir_get(q, id, &job, &c->err);

@@ -270,13 +270,18 @@ static weir_code stop(worker *w)
     return (weir_code)(intptr_t)answer;
 }
 
+static const char *program_of(const worker *w)
+{
+    return w->exec.argv ? w->exec.argv[0] : w->exec.command;
+}
+
 /* A program that cannot run is an error, many failures are a remark. */
 static weir_code say_trouble(worker *w)
 {
     int why = atomic_load(&w->exec.cannot);
     if (why)
-        return weir_fail(&w->c->err, WEIR_ENOENT, "the program cannot run (%d); its job waits "
-                         "again, and this worker stops", why);
+        return weir_fail(&w->c->err, WEIR_ENOENT, "'%.100s' cannot run (%d); its job waits again, "
+                         "and this worker stops", program_of(w), why);
     say_slow(w);
     return WEIR_OK;
 }
@@ -289,7 +294,7 @@ static void say_start(worker *w)
         n += (size_t)snprintf(types + n, sizeof types - n, "%s%s", i ? ", " : "", w->types.name[i]);
     cli_note(w->c, "working on %s in %s with '%s', %lld at once%s", types,
              cli_show_url(shown, sizeof shown, w->c->store),
-             w->exec.argv ? w->exec.argv[0] : w->exec.command,
+             program_of(w),
              (long long)(w->o->jobs.set ? w->o->jobs.n : 1),
              w->o->drain ? " until none is left" : "; SIGTERM or Ctrl-C stops it");
 }

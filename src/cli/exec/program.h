@@ -1,6 +1,6 @@
 /* program.h - can the program of a worker run at all? Asked before the first job, so that a slip of
- * the pen does not fail a whole queue. The error says whether it is missing, and which program may be
- * meant, or what else is wrong with it. */
+ * the pen does not fail a whole queue. The error says whether it is missing, and which program may
+ * be meant, or what else is wrong with it. */
 #ifndef WEIR_CLI_PROGRAM_H
 #define WEIR_CLI_PROGRAM_H
 
