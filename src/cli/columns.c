@@ -108,6 +108,15 @@ static void write_moment(char *out, int64_t at)
         *dot = 0;
 }
 
+/* How long its last run took; -1: it has not ended by itself. */
+static int64_t took_ms(const weir_job *j)
+{
+    if (j->state == WEIR_STATE_COMPLETE)
+        return j->duration_ms;
+    bool ran = j->state == WEIR_STATE_FAILED && j->started_at && j->finished_at >= j->started_at;
+    return ran ? j->finished_at - j->started_at : -1;
+}
+
 static void write_cell(char *out, const column *one, const weir_job *j, int64_t now)
 {
     switch (one->kind) {
@@ -133,7 +142,7 @@ static void write_cell(char *out, const column *one, const weir_job *j, int64_t 
         term_relative(out, CELL, weir_job_moment(j), now);
         break;
     case CELL_TOOK:
-        term_duration(out, CELL, j->state == WEIR_STATE_COMPLETE ? j->duration_ms : -1);
+        term_duration(out, CELL, took_ms(j));
         break;
     case CELL_MOMENT:
         write_moment(out, *(const int64_t *)((const char *)j + one->at));

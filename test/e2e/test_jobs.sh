@@ -904,6 +904,16 @@ case_data_that_is_not_json() {
     hasnt err "quotes"
 }
 
+case_how_long_a_failed_job_took() {
+    weir add t --count 2 -q
+    status 0 weir work t --drain --exec '[ "$WEIR_JOB_ID" = 1 ] || exit 1'
+    weir add t --delay 1h -q
+    status 0 weir cancel 3
+    status 0 weir list -c id,state,took
+    same "$(grep -cE '^ *(1 +complete|2 +failed) +[0-9.]+m?s$' out)" 2
+    same "$(grep -cE '^ *3 +cancelled +-$' out)" 1
+}
+
 case_choosing_jobs() {
     weir add mail -q --count 2
     weir add video -q --priority high
