@@ -1,11 +1,14 @@
 // clients.js WEIR MODULES - Vert.x's own clients, each against the bridge that it speaks to, and against
 // one another: publish, send, requests, failures, conversations, headers, bodies of every kind.
 'use strict';
-const { execFileSync } = require('child_process');
+const { execFile, execFileSync } = require('child_process');
 const fs = require('fs');
 const os = require('os');
 const path = require('path');
+const { promisify } = require('util');
 const { assert, clients, done, serve, settled, test, until } = require('./rig');
+
+const [, modules] = process.argv.slice(2);
 
 async function pair(server, one, other = one) {
   const a = await clients[one](server);
@@ -82,13 +85,18 @@ const cases = {
   },
 };
 
-// The bridge's port speaks TLS when the server does. The client does if it has a certificate of its own.
-async function overTls() {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'weir-bus-tls-'));
+function makeCertificate(dir) {
   const [cert, key] = ['cert.pem', 'key.pem'].map((name) => path.join(dir, name));
   execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
     '-days', '2', '-keyout', key, '-out', cert, '-subj', '/CN=weir', '-addext', 'subjectAltName=IP:127.0.0.1'],
   { stdio: 'ignore' });
+  return { cert, key };
+}
+
+// The bridge's port speaks TLS when the server does. The client does if it has a certificate of its own.
+async function overTls() {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'weir-bus-tls-'));
+  const { cert, key } = makeCertificate(dir);
   const server = await serve({ 'tls-cert': cert, 'tls-key': key });
   const pem = { cert: fs.readFileSync(cert), key: fs.readFileSync(key), ca: [fs.readFileSync(cert)] };
   const [a, b] = [await clients['vertx3-tcp-eventbus-client'](server, pem),
@@ -101,6 +109,31 @@ async function overTls() {
   b.close();
   await server.stop();
   fs.rmSync(dir, { recursive: true });
+}
+
+// An npm client of SockJS at https: its WebSocket is wss. Its process must know the certificate from the start.
+async function overWss(name) {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'weir-bus-tls-'));
+  const pem = makeCertificate(dir);
+  const server = await serve({ 'tls-cert': pem.cert, 'tls-key': pem.key });
+  const program = `
+    const EventBus = require('module').createRequire(${JSON.stringify(path.join(modules, 'x.js'))})('${name}');
+    const bus = new EventBus('https://${server.http}/eventbus');
+    bus.onopen = () => {
+      bus.registerHandler('echo', {}, (err, m) => m.reply(m.body));
+      bus.send('echo', 'x'.repeat(100000), {}, (err, m) => {
+        console.log(err ? JSON.stringify(err) : m.body.length, bus.sockJSConn._transport.ws.url.split(':')[0]);
+        process.exit(0);
+      });
+    };`;
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program],
+      { env: { ...process.env, NODE_EXTRA_CA_CERTS: pem.cert }, timeout: 60000 });
+    assert.strictEqual(stdout, '100000 wss\n');
+  } finally {
+    await server.stop();
+    fs.rmSync(dir, { recursive: true });
+  }
 }
 
 (async () => {
@@ -116,5 +149,7 @@ async function overTls() {
       });
   await server.stop();
   await test('vertx3-tcp-eventbus-client over TLS', overTls);
+  for (const name of names.slice(1))
+    await test(`${name} over wss`, () => overWss(name));
   done();
 })();
