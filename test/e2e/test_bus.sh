@@ -37,6 +37,10 @@ case_through_a_server() {
 }
 
 check_workqueues() {
+    weir bus services >out
+    has out 'weir.bus'
+    weir bus services --json >>out
+    same "$(grep -E 'weir\.(group|leads|ends|servers)\.' out)" ''
     weir workqueue list >out
     same "$(cat out)" ''
     weir workqueue add resize --process-timeout 1m

@@ -130,6 +130,7 @@ static void information(void **state)
     web_says(&w, 200, "{\"websocket\":true,\"cookie_needed\":false,\"origins\":[\"*:*\"],"
                       "\"entropy\":", "GET", "/eventbus/info?t=123", NULL);
     web_says(&w, 200, "Welcome to SockJS!\n", "GET", "/eventbus", NULL);
+    web_says(&w, 200, "Welcome to SockJS!\n", "GET", "/eventbus/", NULL);
     web_error(&w, 400, "websocket", "this address is for WebSockets", "GET", "/eventbus/websocket",
               NULL);
     web_error(&w, 404, "http", "have no dots", "GET", "/eventbus/a.b/c/websocket", NULL);
@@ -292,7 +293,12 @@ static void a_silent_client(void **state)
         tell(fd, "{\"type\":\"send\",\"address\":\"x\",\"replyAddress\":\"r\"}");
         free(next_frame(fd, &first));
     }
-    assert_null(next_frame(fd, &first));
+    expect_close(fd, 1001);
+    close(fd);
+    fd = dial(&w, "/eventbus/0/x/websocket", "");
+    expect(fd, "o");
+    expect(fd, "c[3000,\"Go away!\"]");
+    expect_close(fd, 1001);
     close(fd);
     web_stop(&w);
 }
@@ -610,8 +616,7 @@ static void tokens(void **state)
     expect(fd, "{\"type\":\"rec\",\"address\":\"a\",\"body\":2}");
     assert_int_equal(srv_tokens_remove(file, "app", &err), WEIR_OK);
     assert_int_equal(srv_reload(w.s, &err), WEIR_OK);
-    int first;
-    assert_null(next_frame(fd, &first));
+    expect_close(fd, 1008);
     close(fd);
     web_stop(&w);
     tempdir_remove(dir);

@@ -193,8 +193,21 @@ static int run_listen(cli *c, const bus_opts *o, weir_bus *b)
 
 /* ---- services ---- */
 
+/* At these addresses weir's processes agree with each other; nobody else can use them. */
+static bool is_inner(const char *address)
+{
+    static const char *const prefixes[] = { "weir.group.", "weir.leads.", "weir.ends.",
+                                            "weir.servers." };
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(address, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
 static void print_address(const cli *c, table *out, const char *address, size_t consumers)
 {
+    if (is_inner(address))
+        return;
     if (c->json) {
         jw w = { .out = stdout };
         jw_object(&w, NULL);

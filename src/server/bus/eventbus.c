@@ -91,7 +91,7 @@ static void receive_text(websocket *w, const char *text, size_t len)
     if (!c->sockjs)
         bridge_receive(&c->b, text, len);
     else if (!bridge_sockjs_read(text, len, receive_one, &c->b))
-        websocket_close(w, WEBSOCKET_PROTOCOL);
+        websocket_close(w, WEBSOCKET_PROTOCOL, "");
 }
 
 /* ---- the connection ---- */
@@ -111,13 +111,18 @@ static bool check(srv_upgrade *u)
     return bridge_check(&((ws_client *)u)->b);
 }
 
-static void stop(srv_upgrade *u)
+static void stop(srv_upgrade *u, srv_end why)
 {
+    static const struct { uint16_t code; const char *reason; } ends[] = {
+        [SRV_END_STOP] = { WEBSOCKET_GOING_AWAY, "the server stops" },
+        [SRV_END_SILENT] = { WEBSOCKET_GOING_AWAY, "the client sent no ping" },
+        [SRV_END_DENIED] = { WEBSOCKET_POLICY, "the token is not valid" },
+    };
     ws_client        *c = (ws_client *)u;
     static const char last[] = "c[3000,\"Go away!\"]";
     if (c->sockjs)
         websocket_write(&c->w, last, sizeof last - 1);
-    websocket_close(&c->w, WEBSOCKET_GOING_AWAY);
+    websocket_close(&c->w, ends[why].code, ends[why].reason);
 }
 
 static void closed(srv_upgrade *u)
@@ -215,6 +220,7 @@ enum { FLAGS = SRV_OPEN | SRV_PLAIN | SRV_ANY_QUERY };
 const srv_route srv_eventbus_routes[] = {
     { "GET", "/eventbus", 0, get_welcome, 0, NULL, FLAGS, "Check for an event bus", NULL, NULL,
       200 },
+    { "GET", "/eventbus/", 0, get_welcome, 0, NULL, FLAGS, "The same", NULL, NULL, 200 },
     { "GET", "/eventbus/info", 0, get_info, 0, NULL, FLAGS, "What SockJS can do here", NULL, NULL,
       200 },
     { "GET", "/eventbus/tcp", 0, srv_bus_upgrade, 0, NULL, FLAGS,

@@ -96,7 +96,7 @@ static void frame_begins(wslay_event_context_ptr frames,
     w->counted += (size_t)arg->payload_length;
     size_t before = atomic_fetch_add(&s->bodies, (size_t)arg->payload_length);
     if (before + arg->payload_length > s->opt.limits.bodies && w->counted > SRV_FREE_BODY)
-        websocket_close(w, WEBSOCKET_TRY_LATER);
+        websocket_close(w, WEBSOCKET_TRY_LATER, "");
 }
 
 static void message_came(wslay_event_context_ptr frames,
@@ -163,9 +163,9 @@ void websocket_write(websocket *w, const char *text, size_t len)
         flush(w);
 }
 
-void websocket_close(websocket *w, uint16_t code)
+void websocket_close(websocket *w, uint16_t code, const char *reason)
 {
-    wslay_event_queue_close(w->frames, code, NULL, 0);
+    wslay_event_queue_close(w->frames, code, (const uint8_t *)reason, strlen(reason));
     flush(w);
     srv_conn_finish(w->conn);
 }

@@ -19,7 +19,10 @@ struct websocket {
     void      (*receive)(websocket *w, const char *text, size_t len);   /* a whole message */
 };
 
-enum { WEBSOCKET_GOING_AWAY = 1001, WEBSOCKET_PROTOCOL = 1002, WEBSOCKET_TRY_LATER = 1013 };
+enum {
+    WEBSOCKET_GOING_AWAY = 1001, WEBSOCKET_PROTOCOL = 1002, WEBSOCKET_POLICY = 1008,
+    WEBSOCKET_TRY_LATER = 1013
+};
 
 /* Answer the request with 101 and go on as a WebSocket; `w`, whose up.ops and receive are set, is
  * the owner's until up.ops->closed(). Messages are at most `max` bytes. False: it was answered with
@@ -28,7 +31,8 @@ bool websocket_accept(websocket *w, srv_request *r, size_t max);
 /* Bytes have come: for up.ops->receive(). */
 void websocket_read(websocket *w, const char *bytes, size_t n);
 void websocket_write(websocket *w, const char *text, size_t len);
-void websocket_close(websocket *w, uint16_t code);      /* say so, then hang up */
+/* Send a close frame (a reason of at most 123 bytes, "": none), then hang up. */
+void websocket_close(websocket *w, uint16_t code, const char *reason);
 void websocket_fini(websocket *w);                      /* the connection is gone */
 
 #endif

@@ -392,6 +392,17 @@ static void on_writable(evutil_socket_t fd, short what, void *ctx)
 
 /* ---- callers ---- */
 
+/* A client that does not read the last words is closed in SRV_LINGER_MS. */
+static void end_upgrade(srv_conn *c, srv_end why)
+{
+    if (!c->upgrade->ops->stop || c->closing) {
+        conn_end(c);
+        return;
+    }
+    c->deadline_ms = srv_loop_ms() + SRV_LINGER_MS;
+    c->upgrade->ops->stop(c->upgrade, why);
+}
+
 /* End what waits or streams for callers who would not be let in any more. */
 void srv_thread_check_callers(void *ctx)
 {
@@ -402,7 +413,7 @@ void srv_thread_check_callers(void *ctx)
         if (x && x->handled && x->r.cancel && !srv_auth_again(&x->r))
             x->r.cancel(&x->r);
         if (c->upgrade && !c->upgrade->ops->check(c->upgrade))
-            conn_end(c);
+            end_upgrade(c, SRV_END_DENIED);
     }
 }
 
@@ -438,6 +449,8 @@ static void sweep(void *ctx)
             if (c->now && !c->lingering) {
                 srv_refuse(c, 408, "the request took too long to arrive");
                 give_up(c);
+            } else if (c->upgrade) {
+                end_upgrade(c, SRV_END_SILENT);
             } else {
                 conn_end(c);
             }
@@ -518,7 +531,7 @@ void srv_thread_drain(srv_thread *thread)
     thread->draining = true;
     WEIR_EACH(srv_conn, c, &thread->conns, link) {
         if (c->upgrade && c->upgrade->ops->stop)
-            c->upgrade->ops->stop(c->upgrade);
+            c->upgrade->ops->stop(c->upgrade, SRV_END_STOP);
         if (!c->now) {
             srv_conn_finish(c);
         } else if (c->complete && c->now->r.cancel) {

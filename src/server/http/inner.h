@@ -53,11 +53,16 @@ typedef struct srv_exchange {
 
 /* A connection that does not speak HTTP, or does not any more. All of these run on its loop. */
 typedef struct srv_upgrade srv_upgrade;
+typedef enum srv_end {          /* why the server ends a connection */
+    SRV_END_STOP,               /* the server stops */
+    SRV_END_SILENT,             /* the client sent nothing for too long */
+    SRV_END_DENIED              /* its token was removed or has expired */
+} srv_end;
 typedef struct srv_upgrade_ops {
     void (*receive)(srv_upgrade *u, const char *bytes, size_t n);
     void (*drained)(srv_upgrade *u);    /* all that could not be written at once has been */
     bool (*check)(srv_upgrade *u);      /* tokens were read again; false: it may not stay */
-    void (*stop)(srv_upgrade *u);       /* the server stops: the last words; NULL: none */
+    void (*stop)(srv_upgrade *u, srv_end why);  /* write the last words; NULL: there are none */
     void (*closed)(srv_upgrade *u);     /* the connection is gone: release */
 } srv_upgrade_ops;
 struct srv_upgrade {
