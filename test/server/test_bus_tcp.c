@@ -1,5 +1,8 @@
 /* test_bus_tcp.c - the TCP bridge over raw sockets: every type of message, errors, permissions,
  * tokens, and bytes that no client should send. */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -10,6 +13,7 @@
 
 #include "server/access/tokens.h"
 #include "server/bus/bridge.h"
+#include "server/bus/permit.h"
 #include "support/server_rig.h"
 #include "support/tcp_client.h"
 
@@ -30,7 +34,8 @@ static void expect_code(int fd, const char *code)
 static void start(web *w, const srv_options *opt)
 {
     srv_options o = opt ? *opt : (srv_options){ 0 };
-    o.bus.listen = "127.0.0.1:0";
+    if (!o.bus.listen)
+        o.bus.listen = "127.0.0.1:0";
     web_start(w, "mem:", false, &o);
 }
 
@@ -461,6 +466,75 @@ static void permissions(void **state)
     tempdir_remove(dir);
 }
 
+/* An address of this machine that is not loopback. False: it has none. */
+static bool find_own_address(struct in_addr *out)
+{
+    struct ifaddrs *all = NULL;
+    bool            found = false;
+    getifaddrs(&all);
+    for (struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
+        if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP))
+            continue;
+        *out = ((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr;
+        found = ntohl(out->s_addr) >> 24 != 127;
+    }
+    freeifaddrs(all);
+    return found;
+}
+
+static void show_token(int fd, const char *token)
+{
+    char text[200];
+    snprintf(text, sizeof text, "{\"type\":\"ping\",\"headers\":{\"Authorization\":"
+             "\"Bearer %s\"}}", token);
+    tcp_tell(fd, text);
+    tcp_expect(fd, "{\"type\":\"pong\"}");
+}
+
+/* The permissions hold for an admin, too, unless that one is on loopback. */
+static void an_admin_from_elsewhere(void **state)
+{
+    static const char *const local[] = { "127.0.0.1:5", "127.0.0.2:51234", "[::1]:5" };
+    static const char *const remote[] = { "10.0.0.1:5", "1.127.0.0:5", "[::1:2]:5",
+                                          "[fe80::1%eth0]:5", "[::ffff:127.0.0.1]:5", "?", "" };
+    (void)state;
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+        assert_true(srv_permits_all_to(local[i]));
+    for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
+        assert_false(srv_permits_all_to(remote[i]));
+
+    web                w;
+    char               dir[TEMPDIR_MAX], file[TEMPDIR_MAX + 20], token[SRV_TOKEN_TEXT];
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    if (!find_own_address(&at.sin_addr))
+        return;
+    tempdir_make(dir);
+    snprintf(file, sizeof file, "%s/tokens.json", dir);
+    make_token(file, "boss", WEIR_ROLE_ALL, token);
+    start(&w, &(srv_options){ .tokens_file = file, .bus.listen = "0.0.0.0:0" });
+    at.sin_port = htons((uint16_t)atoi(strchr(srv_bus_address(w.s), ':') + 1));
+    int here = dial(&w), there = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(there, (struct sockaddr *)&at, sizeof at), 0);
+    show_token(here, token);
+    show_token(there, token);
+    tcp_tell(here, "{\"type\":\"publish\",\"address\":\"x\"}");
+    tcp_sync(here);
+    tcp_tell(there, "{\"type\":\"publish\",\"address\":\"x\"}");
+    expect_code(there, "access_denied");
+    tcp_tell(there, "{\"type\":\"register\",\"address\":\"x\"}");
+    expect_code(there, "access_denied");
+    tcp_tell(there, "{\"type\":\"send\",\"address\":\"weir.bus\",\"replyAddress\":\"r\","
+                    "\"headers\":{\"action\":\"addresses\"}}");   /* as GET /v1/bus */
+    char *got = tcp_next(there);
+    assert_non_null(strstr(got, "\"address\":\"r\""));
+    assert_null(strstr(got, "access_denied"));
+    free(got);
+    close(here);
+    close(there);
+    web_stop(&w);
+    tempdir_remove(dir);
+}
+
 /* A token that comes in a message pays for the messages of its connection. */
 static void the_quota_of_a_token(void **state)
 {
@@ -596,6 +670,7 @@ int main(void)
         cmocka_unit_test(bodies_up_to_the_limit),
         cmocka_unit_test(a_client_that_does_not_read),
         cmocka_unit_test(permissions),
+        cmocka_unit_test(an_admin_from_elsewhere),
         cmocka_unit_test(the_quota_of_a_token),
         cmocka_unit_test(wrong_settings),
         cmocka_unit_test(too_many_handlers),

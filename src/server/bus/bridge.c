@@ -285,11 +285,6 @@ static const char *take_token(bridge *b, const bridge_message *m)
     return "rate_limited";
 }
 
-static bool is_local(const char *peer)
-{
-    return strncmp(peer, "127.", 4) == 0 || strncmp(peer, "[::1]", 5) == 0;
-}
-
 static bool permitted(const bridge *b, const srv_permits *permits, unsigned roles,
                       const char *address)
 {
@@ -299,7 +294,7 @@ static bool permitted(const bridge *b, const srv_permits *permits, unsigned role
         return false;
     if (strcmp(address, SRV_BUS_SERVICE) == 0)      /* as the routes of HTTP, from anywhere */
         return admin;
-    if (admin && is_local(b->conn->peer))
+    if (admin && srv_permits_all_to(b->conn->peer))
         return true;
     return b->who.roles & roles && srv_permits_match(permits, address);
 }

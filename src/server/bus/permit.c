@@ -79,3 +79,8 @@ bool srv_permits_match(const srv_permits *p, const char *address)
             return true;
     return false;
 }
+
+bool srv_permits_all_to(const char *peer)
+{
+    return strncmp(peer, "127.", 4) == 0 || strncmp(peer, "[::1]:", 6) == 0;
+}

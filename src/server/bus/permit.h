@@ -14,4 +14,7 @@ weir_code srv_permits_create(srv_permits **out, const char *what, const char *co
 void srv_permits_destroy(srv_permits *p);                       /* NULL is fine */
 bool srv_permits_match(const srv_permits *p, const char *address);     /* any thread */
 
+/* May an admin at this peer ("127.0.0.1:51234", "[::1]:51234") use every address? On loopback. */
+bool srv_permits_all_to(const char *peer);
+
 #endif
