@@ -144,6 +144,15 @@ void weir__batcher_metrics(weir_batcher *b, weir_metrics *sum)
         sum->size[i] += atomic_load(&b->counted.size[i]);
 }
 
+/* Did none of them have an answer? Then the time that the batch took is a timeout. */
+static bool is_unanswered(weir_op *const *ops, size_t n)
+{
+    size_t i = 0;
+    while (i < n && (ops[i]->err.code == WEIR_EUNAVAIL || ops[i]->err.code == WEIR_EUNKNOWN))
+        i++;
+    return i == n;
+}
+
 /* Take what has gathered, run it, answer. The lock is held before and after, `leading` is ours. */
 static void lead(weir_batcher *b)
 {
@@ -176,11 +185,12 @@ static void lead(weir_batcher *b)
     atomic_store_explicit(&b->quick, took < QUICK_NS, memory_order_relaxed);
 
     count_batch(b, n, took);
+    bool unanswered = is_unanswered(b->batch, n);
     complete(first, t);
     weir__events_uncork(b->events);
     pthread_mutex_lock(&b->lock);
     b->took_ns = took;
-    b->callers = callers + b->waiting;
+    b->callers = unanswered ? 0 : callers + b->waiting;
 }
 
 /* Many callers who all wait for their answers are awake again in a moment: with a batch for the
@@ -190,8 +200,8 @@ static void lead(weir_batcher *b)
  * for half of them, and if batches are long, for all, and as long as that. But there those who do
  * not wait for answers are not waited for either: they go on while the server works, and it would
  * do nothing meanwhile. A process on the same machine is not far, but what is sent to it costs as
- * much for one operation as for all: wait for all, but only a short time. Lock held, but not while
- * waiting. */
+ * much for one operation as for all: wait for all, but only a short time. After a batch that ended
+ * with the store's timeout nobody is waited for. Lock held, but not while waiting. */
 static void gather(weir_batcher *b)
 {
     int64_t share = !b->store->ops->remote || b->callers <= 1 ? 3 : b->took_ns < LONG_NS ? 2 : 1;

@@ -10,17 +10,18 @@
 enum { SLOW_MS = 1000, MANY = 8 };
 
 static atomic_size_t batches, size_of[16], answered;
+static atomic_bool away;            /* the store does not answer */
 
 static weir_code run(weir_store *s, weir_op **ops, size_t n, weir_error *err)
 {
-    (void)s, (void)ops, (void)err;
+    (void)s, (void)ops;
     size_t  k = atomic_load(&batches);
     int64_t until = rt_ms() + SLOW_MS;
     while (k == 0 && rt_ms() < until)
         rt_breathe();
     atomic_store(&size_of[k], n);
     atomic_store(&batches, k + 1);
-    return WEIR_OK;
+    return atomic_load(&away) ? weir_fail(err, WEIR_EUNAVAIL, "no connection") : WEIR_OK;
 }
 
 static const weir_store_ops far_ops = { .name = "far", .run = run, .remote = true };
@@ -51,6 +52,7 @@ static bench *set_up(void)
     assert_non_null(x);
     atomic_store(&batches, 0);
     atomic_store(&answered, 0);
+    atomic_store(&away, false);
     x->store.ops = &far_ops;
     weir__events_init(&x->events);
     weir__batcher_init(&x->b, &x->store, &x->events, a_time, NULL);
@@ -106,6 +108,25 @@ static void others_are_not(void **state)
     tear_down(x);
 }
 
+/* A batch that ended with a timeout does not say how long callers need to be back. */
+static void nobody_is_waited_for_when_the_store_is_away(void **state)
+{
+    (void)state;
+    bench *x = set_up();
+    bool   leading = true;
+    atomic_store(&away, true);
+    submit(x, MANY, false);
+    UNTIL(atomic_load(&answered) == MANY);
+    while (leading) {
+        pthread_mutex_lock(&x->b.lock);
+        leading = x->b.leading;
+        pthread_mutex_unlock(&x->b.lock);
+        rt_breathe();
+    }
+    assert_int_equal(x->b.callers, 0);
+    tear_down(x);
+}
+
 /* ---- a store that waits for another process ---- */
 
 enum { THREADS = 4, CALLS = 200 };
@@ -152,6 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(callers_are_waited_for),
         cmocka_unit_test(others_are_not),
+        cmocka_unit_test(nobody_is_waited_for_when_the_store_is_away),
         cmocka_unit_test(callers_lead_in_turn),
     };
     return cmocka_run_group_tests_name("batcher", tests, NULL, NULL);
