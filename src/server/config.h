@@ -1,8 +1,8 @@
 /* config.h - the settings of the server: from the command line, the environment and a file.
  *
  * A setting has one name: the option --tls-cert is the variable WEIR_TLS_CERT and in the file the
- * key "tls-cert". Of what is said more than once the option holds, then the environment, then the
- * file. The file is one flat JSON object; it may have Vert.x Kue's names too. */
+ * key "tls-cert". If a setting is given more than once, the option holds, then the environment,
+ * then the file. The file is one flat JSON object; it may have Vert.x Kue's names too. */
 #ifndef WEIR_SERVER_CONFIG_H
 #define WEIR_SERVER_CONFIG_H
 

@@ -1,4 +1,5 @@
-/* config_file.c - the file of settings: its keys, and those of Kue and Vert.x Kue. See config.h. */
+/* config_file.c - the file of settings: its keys, and the keys of Kue and Vert.x Kue. See
+ * config.h. */
 #include "server/config_inner.h"
 
 #include <stdio.h>
@@ -8,8 +9,9 @@
 #include "base/near.h"
 #include "server/access/file.h"
 
-/* Vert.x Kue's names. Of its timers one has a counterpart: how often weir looks for delayed jobs of
- * Vert.x Kue, which publishes nothing when it adds one. The others change nothing. */
+/* Vert.x Kue's names. One of its timers has a counterpart: the interval at which weir looks for
+ * delayed jobs of Vert.x Kue, which publishes nothing when it adds one. The others change
+ * nothing. */
 #define PROMOTION_KEY "job.promotion.interval"
 #define TIMER_KEYS "job.promotion.limit", "job.ttl.interval", "job.ttl.limit"
 static const char *const timer_keys[] = { TIMER_KEYS };
@@ -157,7 +159,7 @@ static weir_code translate(config *c, const char *key, const char *old, const ch
                                                                 : WEIR_OK;
 }
 
-/* What is not used, to be said at the start. */
+/* Warnings at the start about unused settings. */
 static const char *unused_timers(const config *c, bool has_store)
 {
     if (json_object_get(c->file, PROMOTION_KEY) && !has_store)

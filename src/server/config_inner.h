@@ -12,7 +12,7 @@
 enum { N_SETTINGS = 2 SRV_SETTINGS(X) };        /* store and durability, too */
 #undef X
 
-/* What only the file can say. */
+/* Settings that only the file has. */
 #define WORK_QUEUES "work_queues"
 
 enum { MAX_KEPT = 64, MAX_FROM = 300 };
@@ -42,7 +42,7 @@ weir_code srv_config_no_memory(weir_error *err);
 
 /* Read c->file_name into c->file; names of Kue and Vert.x Kue become ours. */
 weir_code srv_config_read(config *c, weir_error *err);
-/* The value of a key as text; *out stays as it is when the key is not there. */
+/* The value of a key as text; *out stays as it is when the key is missing. */
 weir_code srv_config_text(config *c, const char *key, const char **out, weir_error *err);
 weir_code srv_config_flag(const config *c, const char *key, bool *out, weir_error *err);
 /* Does the file have names of Vert.x Kue? */

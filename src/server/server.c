@@ -277,7 +277,7 @@ weir_code srv_reload(srv_server *s, weir_error *err)
 
 /* ---- stop ---- */
 
-/* Wait until there are none, or until the time is up (0: however long). */
+/* Wait until none are left, or until the time is up (0: no limit). */
 static void wait_for_none(_Atomic int64_t *count, int64_t until_ms)
 {
     while (atomic_load(count) > 0 && (!until_ms || srv_loop_ms() < until_ms))

@@ -10,7 +10,8 @@
 
 typedef struct srv_server srv_server;
 
-/* Limits. What is over one is answered with a 4xx that names it, or the connection is closed. */
+/* Limits. A request beyond a limit is answered with a 4xx that names the limit, or the connection
+ * is closed. */
 enum {
     SRV_MAX_HEAD        = 16 * 1024,            /* bytes of request line and headers */
     SRV_MAX_TARGET      = 8 * 1024,             /* bytes of the target (path and query) */
@@ -21,9 +22,11 @@ enum {
     SRV_MAX_BATCH_ANSWER = 32 * 1024 * 1024,    /* of what a batch reads; then it reads no more */
     SRV_MAX_BODIES      = 256 * 1024 * 1024,    /* of all bodies being read or worked on */
     SRV_MAX_ANSWERS     = 256 * 1024 * 1024,    /* of all answers that clients have not taken yet */
-    SRV_FREE_ANSWER     = 64 * 1024,            /* bytes of one that is sent even beyond that */
+    SRV_FREE_ANSWER     = 64 * 1024,            /* bytes of an answer that is sent even beyond
+                                                   that */
     SRV_PAGE_PART       = 1024 * 1024,          /* bytes of a page that are made and sent at once */
-    SRV_FREE_BODY       = 16 * 1024,            /* bytes of one that is taken even beyond that */
+    SRV_FREE_BODY       = 16 * 1024,            /* bytes of a body that is accepted even beyond
+                                                   that */
     SRV_MAX_CONNECTIONS = 10000,
     SRV_MAX_LISTENERS   = 4096,                 /* of events, at once */
     /* of one token, or one address that is not this machine; each can be set */
@@ -51,16 +54,17 @@ enum {
 typedef enum srv_api { SRV_API_KUE, SRV_API_VERTX } srv_api;
 typedef enum srv_search { SRV_SEARCH_AS_IT_IS, SRV_SEARCH_ON, SRV_SEARCH_OFF } srv_search;
 
-/* What the audit log has: administrative actions, what producers and workers do too, or nothing. */
+/* The contents of the audit log: administrative actions, actions of producers and workers too, or
+ * nothing. */
 typedef enum srv_audit_mode { SRV_AUDIT_ADMIN, SRV_AUDIT_ALL, SRV_AUDIT_OFF } srv_audit_mode;
 
-/* What one caller can have a share of. */
+/* The resources that one caller has a share of. */
 typedef enum srv_share {
     SRV_SHARE_RATE, SRV_SHARE_CONNECTIONS, SRV_SHARE_LISTENERS, SRV_SHARE_WAITS, SRV_SHARE_BODIES,
     SRV_SHARE_ANSWERS, SRV_SHARES
 } srv_share;
 
-/* Limits that can be set lower, those of callers also higher; 0: as above. */
+/* Limits that can be set lower, limits of callers also higher; 0: as above. */
 typedef struct srv_limits {
     int64_t head_ms, body_ms, idle_ms, write_ms, answer_ms, event_keep_ms, ping_ms,
             heartbeat_ms;
@@ -125,12 +129,12 @@ const char *srv_address(const srv_server *s);
 /* "127.0.0.1:7341": where the TCP bridge listens; NULL: nowhere. */
 const char *srv_bus_address(const srv_server *s);
 
-/* What its owner should know about how it serves; NULL: nothing. Good until the next call. */
+/* Warnings to the owner of the server; NULL: nothing. Good until the next call. */
 const char *srv_warning(srv_server *s);
 
-/* Read tokens and certificates again, and open the access log anew (SIGHUP). What fails stays as it
- * was and is counted in /metrics; the error is the first. Streams and waiting requests of callers
- * whose token is gone end. Not from a loop. */
+/* Read tokens and certificates again, and open the access log anew (SIGHUP). A file that cannot be
+ * read stays as it was and is counted in /metrics; the error is the first. Streams and waiting
+ * requests of callers whose token is gone end. Not from a loop. */
 weir_code srv_reload(srv_server *s, weir_error *err);
 
 /* Take no more connections, answer what is under way (long polls at once, event listeners get

@@ -22,11 +22,11 @@ enum {
 typedef struct srv_audit srv_audit;
 
 /* `dir` NULL: in memory alone. `file_limit` 0: SRV_AUDIT_FILE. On success *out belongs to the
- * caller: srv_audit_destroy(). Errors: those of opening the file. */
+ * caller: srv_audit_destroy(). Errors: as opening the file. */
 weir_code srv_audit_create(srv_audit **out, const char *dir, size_t file_limit, weir_error *err);
 void srv_audit_destroy(srv_audit *a);           /* NULL is fine */
 
-/* What is recorded. Strings are copied; NULL: not known. */
+/* Which actions are recorded. Strings are copied; NULL: not known. */
 typedef struct srv_audit_item {
     int64_t         at;
     const char     *token;          /* its name; "": a caller without one, on loopback */
@@ -36,11 +36,11 @@ typedef struct srv_audit_item {
     const char     *detail;         /* for people: "filter: state failed" */
     int             status;         /* of the answer, as of HTTP */
     uint64_t        count;          /* jobs that it changed; 0 when it failed */
-    const uint64_t *ids;            /* the first SRV_AUDIT_IDS of those that it named */
+    const uint64_t *ids;            /* the first SRV_AUDIT_IDS of the named jobs */
     size_t          n_ids;
 } srv_audit_item;
 
-/* What cannot be written is in memory only: a full disk must not stop the server. */
+/* If an entry cannot be written, it is in memory only: a full disk must not stop the server. */
 void srv_audit_record(srv_audit *a, const srv_audit_item *item);
 
 /* Which entries; {0}: all. */
@@ -52,8 +52,8 @@ typedef struct srv_audit_query {
     size_t      limit;
 } srv_audit_query;
 
-/* Write the entries as JSON objects with commas between, the newest first. The answer is `before`
- * of the next page; 0: there is none. */
+/* Write the entries as JSON objects with commas between, the newest first. Returns `before` of the
+ * next page; 0: this is the last. */
 uint64_t srv_audit_list(srv_audit *a, const srv_audit_query *q, weir_buf *out);
 
 /* ---- requests ---- */

@@ -5,7 +5,7 @@
 #include "server/access/audit_batch.h"
 #include "server/http/inner.h"
 
-/* What administrators do is recorded; the rest with "all" alone. */
+/* Actions of administrators are recorded; the rest with "all" alone. */
 static const char *name_of(const srv_request *r, const weir_op *op)
 {
     const weir_op_row *row = weir__op_row(op);

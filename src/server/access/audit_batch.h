@@ -5,7 +5,7 @@
 #include "server/access/audit.h"
 #include "op/op.h"
 
-/* Record those that change something, once they are answered. */
+/* Record the operations that change something, once they are answered. */
 void srv_audit_batch(srv_request *r, weir_op *op, size_t n);
 
 #endif

@@ -13,7 +13,7 @@ typedef struct srv_audit_note {
     uint64_t ids[SRV_AUDIT_IDS];
     size_t   n_ids;
     uint64_t count;
-    int      failed;            /* the status to record; 0: that of the answer */
+    int      failed;            /* the status to record; 0: the answer's */
     bool     skip;
     char     detail[SRV_AUDIT_TEXT];
 } note;

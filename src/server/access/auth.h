@@ -49,7 +49,7 @@ char *srv_caller_types_text(const srv_caller *who, char *out, size_t size);
 /* May it do this to jobs of `type`? NULL: of all types. */
 bool srv_caller_may(const srv_caller *who, unsigned role, const char *type);
 
-/* "produce,work" to bits, with all that a role includes; false: there is no such role. */
+/* "produce,work" to bits, with all that a role includes; false: no such role. */
 bool srv_roles_parse(const char *text, unsigned *out);
 /* The way back, without what is included: "admin", "produce,work", "read". The answer is `out`. */
 char *srv_roles_text(unsigned roles, char *out, size_t size);

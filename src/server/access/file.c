@@ -113,7 +113,8 @@ static int open_directory(const char *path)
     return fd;
 }
 
-/* What root makes is for the user that the server runs as, whose directory it is. */
+/* A file that root makes is given to the owner of the directory, the user that the server runs
+ * as. */
 static bool give_to_owner(int fd, int dir)
 {
     struct stat st;

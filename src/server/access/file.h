@@ -7,7 +7,7 @@
 
 enum { SRV_MAX_FILE = 16 * 1024 * 1024 };
 
-/* Open it for reading, and refuse one that others may write to or that is another user's: whoever
+/* Open it for reading. A file that others may write to, or of another user, is refused: a user who
  * writes to such a file gives out rights. Root's files are fine, and root reads everybody's.
  * `link`: the path may be a symbolic link. -1: WEIR_ENOENT, WEIR_EINVAL (with the remedy),
  * WEIR_EREADONLY, WEIR_EIO; they name the file. */

@@ -374,7 +374,7 @@ static bool check_page(const srv_guard *g, const srv_head *h, srv_refusal *no)
     return true;
 }
 
-/* Who calls what is open to all: somebody with roles, who may see more of it, or a stranger. */
+/* The caller of an open route: with roles, which may show more, or a stranger. */
 static void identify(srv_guard *g, const srv_head *h, int64_t now_ms, srv_caller *who)
 {
     srv_refusal no;

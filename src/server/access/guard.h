@@ -1,10 +1,10 @@
 /* guard.h - the door: which requests are let in, and as whom. Asked once the head of a request has
  * been read, before anything is done for it or its body is taken.
  *
- * A server on loopback without any token is open to everybody on the machine. What a browser does
- * for a page of somebody else's is kept out even then: such a page can not choose the headers Host,
- * Origin and Sec-Fetch-Site. As soon as there is one token, or on any other address, every caller
- * needs one; also when the last one is taken away or their file is lost, until a restart. */
+ * A server on loopback without any token is open to everybody on the machine. Requests of a browser
+ * for another site's page are refused even then: such a page can not choose the headers Host,
+ * Origin and Sec-Fetch-Site. If a token exists, or on any other address, every caller needs a
+ * token. Until a restart, this holds even if the last token is removed or the file is lost. */
 #ifndef WEIR_SERVER_GUARD_H
 #define WEIR_SERVER_GUARD_H
 
@@ -21,7 +21,7 @@ enum {
     SRV_TOKENS_MS  = 1000               /* how often to see whether the file of tokens changed */
 };
 
-/* What the guard looks at. NULL: that header was not sent. */
+/* The headers that the guard examines. NULL: that header was not sent. */
 typedef struct srv_head {
     const srv_route *route;
     const char      *method;
@@ -36,7 +36,7 @@ typedef struct srv_refusal {
     int         retry_after;            /* seconds; 0: no such header */
 } srv_refusal;
 
-/* `address` is where the server listens, "127.0.0.1:7340". Reads the tokens. Errors: those of
+/* `address` is where the server listens, "127.0.0.1:7340". Reads the tokens. Errors: as
  * srv_tokens_read(); WEIR_EINVAL when an address that is not loopback has no token, with the
  * remedy. `opt` is borrowed as long as the guard lives. On success *out belongs to the caller:
  * srv_guard_destroy(). */
@@ -67,7 +67,7 @@ bool srv_guard_admit(srv_guard *g, const srv_head *head, int64_t now_ms, srv_cal
 
 /* How many tokens are valid, expire within SRV_EXPIRES_SOON_MS, and are expired. Any thread. */
 typedef struct srv_token_counts {
-    size_t valid, soon, expired;        /* `valid` has those of `soon` too */
+    size_t valid, soon, expired;        /* `valid` includes `soon` */
     char   next[64];                    /* the name of the next to expire; "": none does soon */
 } srv_token_counts;
 void srv_guard_count_tokens(srv_guard *g, srv_token_counts *out);

@@ -10,13 +10,14 @@
 #include <string.h>
 
 enum { BUCKETS = 1024, KEY = 80 };
-#define BURST_NS INT64_C(1000000000)        /* of requests: those of a second may come at once */
+#define BURST_NS INT64_C(1000000000)        /* of requests: the requests of a second may come at
+                                               once */
 
 struct srv_quota {
     srv_quotas      *all;
     srv_quota       *next;              /* in its bucket */
     srv_quota       *prev_idle, *next_idle;
-    bool             idle;              /* in the list of those that nobody refers to */
+    bool             idle;              /* in the list of entries without references */
     _Atomic uint32_t refs;
     _Atomic int64_t  used[SRV_SHARES];
     _Atomic int64_t  paid_ns;           /* requests until now are paid for up to this moment */
@@ -58,7 +59,7 @@ static void idle_add(srv_quotas *qs, srv_quota *q)
     q->idle = true;
 }
 
-/* Memory for one more: new, or of the one that is idle longest. NULL: there is none. */
+/* Memory for one more: new, or of the entry that is idle longest. NULL: there is none. */
 static srv_quota *find_place(srv_quotas *qs)
 {
     srv_quota *q = qs->first_idle;

@@ -1,5 +1,5 @@
-/* share.c - shares of the server: what connections and requests take of those of their callers
- * (quota.h), and what all of them take of the memory for answers. */
+/* share.c - shares of the server: connections and requests use the shares of their callers
+ * (quota.h) and, all together, the memory for answers. */
 #include <stdio.h>
 #include <string.h>
 

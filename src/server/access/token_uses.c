@@ -1,4 +1,4 @@
-/* token_uses.c - when tokens were last used: the file beside that of the tokens.
+/* token_uses.c - when tokens were last used: a file beside the file of the tokens.
  *
  *     {"used":{"9f86d081884c7d65":1794823850000}}
  *

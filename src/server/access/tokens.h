@@ -36,7 +36,7 @@ typedef struct srv_tokens {
     size_t     n;
 } srv_tokens;
 
-/* Read the file; one that is not there has none. *out belongs to the caller: srv_tokens_fini(),
+/* Read the file; a missing file has no tokens. *out belongs to the caller: srv_tokens_fini(),
  * also after an error. Errors: WEIR_EINVAL (what it says, or others may write to it), WEIR_EIO. */
 weir_code srv_tokens_read(srv_tokens *out, const char *path, weir_error *err);
 void srv_tokens_fini(srv_tokens *t);
@@ -45,10 +45,10 @@ void srv_tokens_fini(srv_tokens *t);
  * WEIR_EINVAL (the name), WEIR_ESTATE (there is one of that name), WEIR_ELIMIT, WEIR_EIO. */
 weir_code srv_tokens_add(const char *path, const srv_caller *who, int64_t now,
                          char text[SRV_TOKEN_TEXT], weir_error *err);
-/* Make a token with the name, roles and types of that one, valid until expires_at. 0: valid for as
- * long as the old one was when it was made; if the file does not say when that was, until the old
- * one's time. The old one is valid until `until`; one that a rotation before has left is removed.
- * Errors: those of srv_tokens_add(), WEIR_ENOENT. */
+/* Make a token with the name, roles and types of the old one, valid until expires_at. 0: valid for
+ * as long as the old one was when it was made. If the file does not have that time, the new token
+ * ends with the old one. The old one is valid until `until`; a token that an earlier rotation has
+ * left is removed. Errors: as srv_tokens_add(), WEIR_ENOENT. */
 enum { SRV_NEVER_EXPIRES = -1 };
 weir_code srv_tokens_rotate(const char *path, const char *name, int64_t now, int64_t until,
                             int64_t expires_at, char text[SRV_TOKEN_TEXT], weir_error *err);
@@ -61,7 +61,7 @@ srv_token *srv_tokens_find(const srv_tokens *t, const char *text);
 /* token_uses.c: set used_at of each from the file beside `path`, where that is later. A file that
  * is missing or damaged says nothing. */
 void srv_tokens_read_uses(srv_tokens *t, const char *path);
-/* Write that file anew. Errors: those of srv_file_replace_soon(). */
+/* Write that file anew. Errors: as srv_file_replace_soon(). */
 weir_code srv_tokens_write_uses(const srv_tokens *t, const char *path, weir_error *err);
 
 #endif

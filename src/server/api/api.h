@@ -11,7 +11,7 @@
 bool srv_allow_own(srv_request *r, unsigned role);
 
 /* The same for what can be done to one type or to all, `*type` NULL. A token of one type means that
- * one; a token of several has to name one. False: it was answered with 403. */
+ * type; with a token of several, the caller has to name one. False: it was answered with 403. */
 bool srv_allow_scope(srv_request *r, unsigned role, const char **type);
 
 /* Leave the types of the caller's token alone in *stats, with their sum. False: out of memory. */
@@ -43,8 +43,8 @@ void srv_reply_job(srv_request *r, int status, weir_job *job);
 /* Look at a job and answer with it: whoever may do that was asked before. */
 void srv_reply_job_now(srv_request *r, int status, uint64_t id);
 
-/* Wait until the job has ended, at most `ms`: 200 with the job, or 202 with the job as it is. If it
- * is not there any more, gone(r) answers; NULL: 404. */
+/* Wait until the job has ended, at most `ms`: 200 with the job, or 202 with the job as it is. If
+ * the job was removed, gone(r) answers; NULL: 404. */
 void srv_reply_ended(srv_request *r, uint64_t id, int64_t ms, srv_handler *gone);
 
 /* {"code":"forbidden","message":"...","field":"..."}: a part of an answer, as srv_error_json(). */
@@ -57,7 +57,7 @@ void srv_id_state_json(weir_buf *out, uint64_t id, weir_state state);
 void srv_cursor_write(weir_buf *out, const weir_cursor *c);
 bool srv_cursor_read(const char *text, weir_cursor *out);
 
-/* What a handler keeps until its answer. False: out of memory, and it was answered. */
+/* The data that a handler keeps until its answer. False: out of memory, and it was answered. */
 #define SRV_STATE(r, st) srv_state(r, (void **)&(st), sizeof *(st))
 bool srv_state(srv_request *r, void **st, size_t size);
 

@@ -1,8 +1,9 @@
 /* api_add.c - POST /v1/jobs: one job, or up to WEIR_MAX_ADD of them in one call.
  *
- * Jobs of a list that are right are added together, in their order and with one commit; each one
- * that is not is refused by itself, and says why in its place. A request with an Idempotency-Key
- * can be repeated when its answer did not come: the store remembers what was answered. */
+ * The valid jobs of a list are added together, in their order and with one commit. Each invalid job
+ * is refused by itself, and its place in the answer has the reason. A request with an
+ * Idempotency-Key can be repeated when its answer did not come: the store remembers what was
+ * answered. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ typedef struct adding {
     bool        bulk;                   /* the body is a list */
     int64_t     wait_ms;                /* -1: do not wait */
     size_t      n;                      /* elements */
-    weir_spec  *spec;                   /* those that are right */
+    weir_spec  *spec;                   /* the valid ones */
     weir_added *added;
     size_t      n_specs;
     refused    *first, **last;          /* the others, in their order */
@@ -119,7 +120,7 @@ static void were_added(srv_request *r, weir_code code, const weir_error *err)
         srv_reply_error(r, err);
     else if (a->bulk)
         reply_bulk(r, a);
-    else if (a->wait_ms >= 0)       /* one that is removed may be gone before it is waited for */
+    else if (a->wait_ms >= 0)       /* a job may be removed before it is waited for */
         srv_reply_ended(r, a->added->id, a->wait_ms,
                         a->spec->remove_on_complete ? reply_one : NULL);
     else

@@ -1,6 +1,6 @@
-/* api_batch.c - POST /v1/batch: operations of a queue elsewhere, whose store this server is: who
- * may submit them, and what goes around their answers. op/batch.h has the format, batch_run.h says
- * how they run, replay.h what becomes of a batch that comes twice. */
+/* api_batch.c - POST /v1/batch: operations of a queue elsewhere, whose store this server is. Here
+ * are the rights, and the frame of the answers. op/batch.h has the format, batch_run.h the
+ * execution, replay.h the repetition of a batch. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -94,7 +94,7 @@ static void make_gets(batch *b)
 static void hide(weir_op *op, uint64_t *id, const weir_error *why)
 {
     if (why->code && why->code != WEIR_ENOENT)
-        op->err = *why;             /* the job may be there: the store did not know */
+        op->err = *why;             /* the job may exist: the store failed */
     else if (weir__op_row(op)->each)
         *id = 0;
     else
@@ -178,7 +178,7 @@ static void look_first(srv_request *r)
 
 /* ---- running ---- */
 
-/* A key belongs to its caller. One that the store refuses stays as it is, for the message. */
+/* A key belongs to its caller. A key that the store refuses stays as it is, for the message. */
 static void own_token(srv_request *r, weir_op *op)
 {
     const weir_token **place = weir__op_row(op)->token(op);

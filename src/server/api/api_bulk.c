@@ -1,8 +1,8 @@
 /* api_bulk.c - POST /v1/jobs/bulk: the same thing done to many jobs.
  *
- * First the ids are gathered, page by page, then each job is acted upon, so many at a time: a job
- * that comes back while this goes on (retried, and failed again) is met once. What a job was
- * matched by must still hold when it is its turn, else it is skipped. */
+ * First the ids are gathered, page by page, then each job is acted upon, a few at a time. So a job
+ * that returns meanwhile (retried, and failed again) is met once. The filter must still match a job
+ * when it is its turn, else the job is skipped. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,7 @@ typedef struct bulk {
     weir_stats   *stats;
     weir_job    **job;          /* LOOKS_AT_ONCE of them */
     size_t        asked, looked;    /* of the filter's ids */
-    uint64_t     *id;           /* those that match */
+    uint64_t     *id;           /* the matching jobs */
     size_t        n;
     bool          more;
     /* acting */
@@ -300,7 +300,7 @@ static void page_read(srv_request *r, weir_code code, const weir_error *err)
     read_page(r);
 }
 
-/* Ask for one more than the limit, to know whether there are more. */
+/* Ask for one more than the limit, to see whether there are more. */
 static void read_page(srv_request *r)
 {
     bulk        *b = r->state;
@@ -327,8 +327,8 @@ static void read_page(srv_request *r)
 
 static void read_failed(srv_request *r);
 
-/* When a page has more of the group than the limit, another call reads that page anew: what was
- * done to is not in it any more, and what fails again comes before it. */
+/* When a page has more of the group than the limit, another call reads that page anew. Jobs that
+ * were acted upon are not in it any more, and jobs that fail again come before it. */
 static void failed_read(srv_request *r, weir_code code, const weir_error *err)
 {
     bulk  *b = r->state;

@@ -1,5 +1,5 @@
 /* api_finish.c - POST /v1/finish and /v1/renew: what became of jobs that remote workers have taken.
- * Each is named by its id and delivery number, so that one who comes too late changes nothing. */
+ * Each is named by its id and delivery number, so that a late worker changes nothing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ typedef struct item {
     const char     *error;
 } item;
 
-/* What finish and renew have in common, and begin with. */
+/* The first step of finish and renew. */
 typedef struct deliveries {
     weir_items       items;
     const char      *worker;        /* who says so; NULL: unknown */
@@ -383,7 +383,7 @@ static void handle_finish(srv_request *r)
 typedef struct renewing {
     deliveries    all;              /* first */
     int64_t       lease_ms;
-    weir_lease   *leases;           /* of those that are not foreign ... */
+    weir_lease   *leases;           /* of the jobs that are not foreign ... */
     weir_renewed *renewed;          /* ... and the answers */
 } renewing;
 

@@ -95,7 +95,7 @@ static void answer_seconds(srv_request *r, const history *h)
 
 /* ---- minutes and hours ---- */
 
-/* In the order of time, since the gauges of a bucket are those of its last record. */
+/* In the order of time, since a bucket has the gauges of its last record. */
 static void add_up(srv_request *r, const history *h)
 {
     srv_trends *trends = srv_metrics_trends(r->server->metrics);

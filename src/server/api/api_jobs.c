@@ -17,7 +17,7 @@ enum { PAGE = 100, FIRST = 2, AT_ONCE = 100, MAX_READS = 100, WAIT_MS = 30 * 100
 typedef struct listing {
     srv_parts  parts;
     weir_query query;
-    size_t     n, left;             /* jobs so far, and those that are wanted yet */
+    size_t     n, left;             /* jobs so far, and jobs still to read */
     size_t     bytes;               /* of the page so far */
     size_t     reads;
     const char *own[SRV_MAX_TOKEN_TYPES + 1];   /* types of a token that has several */

@@ -13,7 +13,7 @@ enum { LINES = 100, FIRST = 10, AT_ONCE = 100 };
 typedef struct reading {
     srv_parts   parts;
     uint64_t    id, after;
-    size_t      n, left;            /* lines so far, and those that are wanted yet */
+    size_t      n, left;            /* lines so far, and lines still to read */
     size_t      asked;
     size_t      bytes;              /* of the page so far */
     weir_lines *lines;

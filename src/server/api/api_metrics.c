@@ -20,8 +20,8 @@ static void seconds_line(weir_buf *out, const char *name, const weir_type_stats 
     weir__buf_char(out, '\n');
 }
 
-/* Types beyond SRV_METRIC_TYPES are added up under the empty name, which no type has: what a server
- * is asked to measure must not grow with the names that its users think up. */
+/* Types beyond SRV_METRIC_TYPES are added up under the empty name, which no type has. So the number
+ * of time series does not grow with the names that users choose. */
 static weir_type_stats *bound_types(srv_request *r, const weir_stats *s, size_t *n)
 {
     weir_type_stats *t = srv_alloc(r, (SRV_METRIC_TYPES + 1) * sizeof *t);

@@ -6,8 +6,9 @@
  *                      └────────────────── there is room again ────────────┘
  *
  * The stream renews the leases of what it holds. One call of the library is under way at a time:
- * step() begins the next one. When the stream ends, the jobs that it holds go back at once: as lost
- * if the client went away without a word, since it may have died of one of them, else unused. */
+ * step() begins the next one. When the stream ends, the jobs that it holds go back at once. If the
+ * client disconnected without a reason, they are lost, since it may have died of one of them; else
+ * they are unused. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -46,7 +47,7 @@ typedef struct observing {
     srv_held       *list;           /* room for `window` of each */
     weir_lease     *leases;
     weir_renewed   *renewed;
-    weir_ending    *endings;        /* of those that were sent, and of a take that was not */
+    weir_ending    *endings;        /* of the sent jobs, and of a take that was not sent */
 } observing;
 
 static void step(observing *o);

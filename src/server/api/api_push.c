@@ -2,7 +2,7 @@
 #include "server/http/body.h"
 #include "server/push/push.h"
 
-/* What is asked of the push thread, in memory of the request. */
+/* A request to the push thread, in memory of the request. */
 typedef struct question {
     srv_push_ask    ask;
     srv_request    *r;

@@ -248,7 +248,7 @@ static void put_given(srv_request *r)
     srv_await(r, rc, &err, f, changed);
 }
 
-/* One that adds jobs of other types must not be overwritten. */
+/* A schedule that adds jobs of other types must not be overwritten. */
 static void old_got(srv_request *r, weir_code code, const weir_error *err)
 {
     asked *a = r->state;

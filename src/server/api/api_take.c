@@ -1,8 +1,8 @@
 /* api_take.c - POST /v1/take: jobs for remote workers, who may wait for some.
  *
- * A delivery of a job is known by its id and delivery number, and nothing of it is kept here: any
- * server of the same store can be asked next, and a restart is not noticed. Jobs that were taken
- * for a client that has gone meanwhile are given back at once. */
+ * A delivery of a job is identified by its id and delivery number, and nothing of it is kept here.
+ * So a worker can ask any server of the same store next, and a restart is not noticed. Jobs that
+ * were taken for a client that has gone meanwhile are given back at once. */
 #include <stdio.h>
 #include <string.h>
 

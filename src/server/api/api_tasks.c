@@ -14,7 +14,7 @@
 
 enum { FIRST = 2, SOME = 16, AT_ONCE = 100, MAX_READS = 100 };  /* tasks at once; parts */
 
-/* What is asked, in memory of the request. */
+/* The arguments, in memory of the request. */
 typedef struct question {
     srv_task_ask         ask;
     srv_request         *r;

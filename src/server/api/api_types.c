@@ -128,7 +128,7 @@ static void type_got(srv_request *r, weir_code code, const weir_error *err)
         no_type(r);
 }
 
-/* What a token does not see is not there. */
+/* Types that the token may not see are left out. */
 static void show_type(srv_request *r)
 {
     if (!srv_allow_own(r, WEIR_ROLE_READ))

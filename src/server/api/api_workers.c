@@ -1,6 +1,6 @@
-/* api_workers.c - GET /v1/workers: who takes jobs, and which they hold. The server knows whom it
- * has seen (workers.h); what each of them holds, and who else does, is in the store, in its list of
- * active jobs. */
+/* api_workers.c - GET /v1/workers: who takes jobs, and which they hold. The server keeps the
+ * workers that it has seen (workers.h). The jobs of each, and other workers, are in the store's
+ * list of active jobs. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum {
     MAX_HELD  = 1000,       /* active jobs that are looked at */
-    HELD_PAGE = 100         /* so many at a time, since they come with their data */
+    HELD_PAGE = 100         /* in a page, since they come with their data */
 };
 
 typedef struct held {
@@ -51,7 +51,7 @@ static size_t first_of(const survey *s, const char *worker)
     return low;
 }
 
-/* The types it takes, or only the token's. False: there is none of them. */
+/* The types it takes, or only the token's. False: none of them. */
 static bool add_types(survey *s, const srv_worker *w)
 {
     size_t n = 0;
@@ -77,7 +77,7 @@ static void add_held(survey *s, const held *h)
     weir__buf_char(&s->out, '}');
 }
 
-/* One that was never seen has no times. */
+/* A worker that was never seen has no times. */
 static void add_worker(const srv_worker *w, void *ctx)
 {
     survey *s = ctx;

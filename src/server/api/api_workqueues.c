@@ -6,7 +6,7 @@
 #include "server/bus/bus.h"
 #include "server/http/body.h"
 
-/* What is asked, in memory of the request. */
+/* The arguments, in memory of the request. */
 typedef struct question {
     srv_workqueue_ask ask;
     srv_request      *r;

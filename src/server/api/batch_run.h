@@ -1,6 +1,6 @@
 /* batch_run.h - runs the operations of a batch and writes their answers. Operations that read run a
- * few at a time, and long ones step by step (weir_steps), so that the size of what they gather is
- * known before more of it is: a batch costs about SRV_MAX_BATCH_ANSWER, whatever it asks for. */
+ * few at a time, and long ones step by step (weir_steps). So the size of the answers is checked
+ * between the steps: any batch costs about SRV_MAX_BATCH_ANSWER. */
 #ifndef WEIR_SERVER_API_BATCH_RUN_H
 #define WEIR_SERVER_API_BATCH_RUN_H
 
@@ -22,7 +22,7 @@ typedef struct srv_batch_run {
     size_t              room;           /* bytes of `out` that are counted as unread */
     bool                full;           /* there is no room for more */
     size_t              wanted;         /* items of the long read that runs; 0: none runs */
-    weir_gathered       all;            /* those that it has read */
+    weir_gathered       all;            /* the operations that it has read */
 } srv_batch_run;
 
 /* Operations with an error are left out. b must be the first member of r->state. When there are

@@ -1,6 +1,6 @@
 /* openapi.c - GET /v1/openapi.json: what the routes are, as an OpenAPI 3.1 document. It is made
- * from the tables that serve; only the shapes of bodies and answers, which C does not know, are
- * written down beside them (schemas.json). */
+ * from the tables that serve; only the shapes of bodies and answers, which no table has, are
+ * written beside them (schemas.json). */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "server/live/longpoll.h"
 #include "server/http/request.h"
 
-/* What a worker asks for. */
+/* The request of a worker. */
 typedef struct srv_take_request {
     weir_texts  types;
     int64_t     n, wait_ms, lease_ms;

@@ -28,7 +28,8 @@ static void end(bridge *b)
     if (!b->out.failed)
         b->write(b, &b->out);
     else
-        srv_conn_hang_up(b->conn);          /* no memory: what it misses it must know */
+        srv_conn_hang_up(b->conn);          /* no memory: the client must notice that messages are
+                                               lost */
     if (b->out.cap > SRV_READ_SIZE)
         weir__buf_fini(&b->out);
     b->out.failed = false;
@@ -361,7 +362,7 @@ static void do_unregister(bridge *b, bridge_message *m)
         bridge_error(b, b->dialect->unknown_address);
 }
 
-/* The header `timeout`; 0: there is none. False: it is no whole number of milliseconds, or out of
+/* The header `timeout`; 0: it is missing. False: it is no whole number of milliseconds, or out of
  * range. */
 static bool read_timeout(const bridge_message *m, int64_t *out)
 {
@@ -447,7 +448,7 @@ static void pass_on(bridge *b, bridge_message *m, weir_message *to)
         refuse(b, m, "rejected");
 }
 
-/* What the action of a message is in the audit log; NULL: nothing. */
+/* The name of a message's action in the audit log; NULL: nothing. */
 static const char *audited(const bridge_message *m, const char *name, bool *admin)
 {
     *admin = true;
@@ -458,7 +459,7 @@ static const char *audited(const bridge_message *m, const char *name, bool *admi
     return NULL;
 }
 
-/* What changes jobs or work queues is in the audit log, as the routes of HTTP that do the same. */
+/* Actions that change jobs or work queues are in the audit log, like the same routes of HTTP. */
 static void audit(const bridge *b, const bridge_message *m)
 {
     srv_server *s = b->conn->server;

@@ -21,7 +21,7 @@ enum {
     BRIDGE_RUN          = 64                /* messages delivered before others have their turn */
 };
 
-/* What the two protocols do differently. A code that is NULL is not sent. */
+/* The differences of the two protocols. A code that is NULL is not sent. */
 typedef struct bridge_dialect {
     const char *message;            /* "type" of a message to a client */
     const char *code;               /* member of an error that has its code */
@@ -34,7 +34,7 @@ typedef struct bridge_dialect {
     const char *no_type, *unknown_type, *unknown_address, *registered_twice;
 } bridge_dialect;
 
-/* What our own clients speak, over /eventbus/tcp and /eventbus/ws. */
+/* The protocol of our own clients, over /eventbus/tcp and /eventbus/ws. */
 extern const bridge_dialect bridge_own_dialect;
 
 struct bridge {
@@ -50,7 +50,7 @@ struct bridge {
     weir_dlist      asked;          /* requests of the client */
     size_t          n_registered, n_owed, owed_bytes, n_asked;
     srv_caller      who;
-    /* What made it `who`; NULL: not given. */
+    /* The credentials by which it is `who`; NULL: not given. */
     char           *authorization, *host, *origin, *fetch_site;
     weir_buf        out;            /* the message that is being written */
     weir_inbox_task  task;           /* runs the mailbox ... */

@@ -8,8 +8,8 @@
  *     putWorkQueue      {"address":A, settings}            as PUT /v1/workqueues/{address}
  *     removeWorkQueue   {"address":A}                      null
  *
- * The code of a failure is the HTTP status of the same route. Of the clients of bridges only admins
- * may use the address; processes that have opened the store may always. */
+ * The code of a failure is the HTTP status of the same route. Among the clients of bridges, only
+ * admins may use the address; processes that have opened the store may always. */
 #ifndef WEIR_SERVER_BUS_SERVICE_H
 #define WEIR_SERVER_BUS_SERVICE_H
 
@@ -20,7 +20,7 @@
 typedef struct srv_bus_service srv_bus_service;
 
 /* `bus`, `own` and `all` must stay until srv_workqueues_destroy(). On success *out belongs to the
- * caller. Errors: those of weir_bus_consume(). */
+ * caller. Errors: as weir_bus_consume(). */
 weir_code srv_bus_service_create(srv_bus_service **out, weir_bus *bus, srv_workqueues *own,
                                  srv_workqueue_servers *all, weir_error *err);
 /* No call begins any more; those under way end with srv_workqueues_destroy(). NULL is fine. */
@@ -29,7 +29,7 @@ void srv_bus_service_destroy(srv_bus_service *s);
 /* Append {"addresses":[...]}. Error: WEIR_ENOMEM. */
 weir_code srv_bus_addresses(weir_bus *bus, weir_buf *out, weir_error *err);
 
-/* What an action is in the audit log, "workqueue.add"; NULL: it changes nothing. */
+/* The name of an action in the audit log, "workqueue.add"; NULL: it changes nothing. */
 const char *srv_bus_service_audit(const char *action);
 
 #endif

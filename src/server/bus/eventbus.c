@@ -1,7 +1,7 @@
 /* eventbus.c - the bus at /eventbus: over SockJS (its information, and its WebSocket transport) and
  * over plain WebSockets, with the messages of Vert.x's bridge or with our own.
  *
- * SockJS has frames of its own inside those of the WebSocket. From the server: "o" (open), "h"
+ * SockJS has frames of its own inside the frames of the WebSocket. From the server: "o" (open), "h"
  * (still there), a["text",...] (messages), c[code,"reason"] (close). From the client: ["text",...]
  * or "text". */
 #include <stdlib.h>
@@ -191,7 +191,7 @@ static void get_sockjs(srv_request *r)
         begin(r, &ws_dialect, true);
 }
 
-/* sockjs-client asks with cookies allowed, also where there are none. Browsers keep the answer from
+/* sockjs-client asks with cookies allowed, even if no cookies exist. Browsers keep the answer from
  * a page of another origin unless it agrees to that. */
 static void get_info(srv_request *r)
 {

@@ -1,6 +1,6 @@
 /* job_call.h - the inside of the job service: one call of an action, from its message to its reply.
- * job_service.c has the table of actions, job_lists.c those that read many jobs, job_work.c those
- * of workers, job_ends.c the messages that end a job by its address. */
+ * job_service.c has the table of actions, job_lists.c the actions that read many jobs, job_work.c
+ * the actions of workers, job_ends.c the messages that end a job by its address. */
 #ifndef WEIR_SERVER_JOB_CALL_H
 #define WEIR_SERVER_JOB_CALL_H
 
@@ -42,7 +42,7 @@ typedef struct taken {
     char       address[SRV_MAX_ADDRESS + 1];
 } taken;
 
-/* Arguments of all actions, by their names; those of "job" are read, too. */
+/* Arguments of all actions, by their names; members of "job" are read, too. */
 typedef struct job_args {
     int64_t         id, from, to, complete, total, lease_ms;
     uint32_t        delivery;

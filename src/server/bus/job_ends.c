@@ -1,10 +1,10 @@
 /* job_ends.c - the worker protocol of Vert.x Kue: a message to done.ADDRESS_ID has the job, whose
  * result is taken; one to done_fail.ADDRESS_ID has the error. Both end the job with this address.
  *
- * A server remembers the addresses of the jobs that were taken through it. If it does not know the
- * address, it asks the other servers of the bus, one after the other: each consumes weir.ends.NAME
- * with the name of its process, and answers ENDS_UNKNOWN if it does not know the address
- * either. The answer of the one that does goes to the sender. */
+ * A server remembers the addresses of the jobs that were taken through it. If it does not have the
+ * address, it asks the other servers of the bus, one after the other. Each consumes weir.ends.NAME
+ * with the name of its process, and answers ENDS_UNKNOWN if it does not have the address either.
+ * The answer of the server that has it goes to the sender. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static const char address_header[] = "weir-address";    /* where the message was
 
 /* ---- ending ---- */
 
-/* What follows the prefix: ".ADDRESS_ID" or "_fail.ADDRESS_ID". NULL: it is none of these. */
+/* The text behind the prefix: ".ADDRESS_ID" or "_fail.ADDRESS_ID". NULL: it is none of these. */
 static const char *read_ending(const char *address, bool *fails)
 {
     const char *rest = address + strlen(ends_prefix);
@@ -63,7 +63,7 @@ static void end(job_call *c, bool fails)
 
 /* ---- asking other servers ---- */
 
-/* The names of servers that may know the address, each with its NUL. */
+/* The names of servers that may have the address, each with its NUL. */
 typedef struct asking {
     weir_link link;                     /* of asks */
     job_call *call;
@@ -94,7 +94,7 @@ static void answered(const weir_reply *reply, void *ctx)
     const char *body;
     if (reply->failure && (reply->failure != WEIR_FAILURE_RECIPIENT_FAILURE ||
                            reply->code == ENDS_UNKNOWN)) {
-        ask_next(a);                    /* it does not know the address, or is gone */
+        ask_next(a);                    /* it does not have the address, or is gone */
         return;
     }
     free_asking(a);
@@ -107,7 +107,7 @@ static void answered(const weir_reply *reply, void *ctx)
     job_call_reply(c);
 }
 
-/* Nobody knows it: the message itself may say which job it means. */
+/* No server has it: the message itself may say which job it means. */
 static void ask_next(asking *a)
 {
     job_call   *c = a->call;

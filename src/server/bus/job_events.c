@@ -115,8 +115,8 @@ static bool is_listened_to(srv_job_events *e, weir_event_kind kind)
 
 static void on_event(const weir_event *event, void *ctx);
 
-/* What somebody listens to has changed, or who publishes it. The bus may be locked, so that no
- * event of a job that is added afterwards is missed. */
+/* The addresses with listeners have changed, or the process that publishes. The bus may be locked,
+ * so that no event of a job that is added afterwards is missed. */
 static void wish(srv_job_events *e)
 {
     bool wanted = somebody_listens(e);
@@ -327,7 +327,7 @@ static void handle_some(srv_job_events *e, weir_dlist *some)
     }
 }
 
-/* What there is to do, taken out of `e` under its lock. */
+/* The work to do, taken out of `e` under its lock. */
 typedef struct todo {
     bool       look, called;
     uint64_t   lost;

@@ -4,8 +4,8 @@
  *     vertx.kue.handler.workers.job_EVENT             for all jobs
  *
  * ADDRESS_ID is the job's value "address_id", or its id if it has none. docs/bus.md has the events
- * and their bodies. Every server sees every event of its store, so each publishes them to the
- * consumers of its own process; one of the servers, the leader (bus/leader.h), publishes them to
+ * and their bodies. Every server receives every event of its store, and publishes it to the
+ * consumers of its own process. One of the servers, the leader (bus/leader.h), publishes it to
  * processes that have the bus open and no server. So each consumer receives an event once. While no
  * such address has a consumer, an event costs nothing before the first, and one look at a number
  * afterwards. */

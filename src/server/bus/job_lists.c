@@ -1,5 +1,5 @@
 /* job_lists.c - actions of the job service that read many jobs, a page after the other, on the
- * thread of the service. The rules are those of Vert.x Kue's HTTP API (kue/kue_range.c). */
+ * thread of the service. The rules are the rules of Vert.x Kue's HTTP API (kue/kue_range.c). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -18,7 +18,7 @@ bool job_notice_removes(const weir_event *event)
     return event->kind == WEIR_EVENT_COMPLETE && event->state == WEIR_STATE_ANY;
 }
 
-/* What is published about one event. */
+/* The message that is published about one event. */
 typedef struct notice {
     const weir_event *event;
     weir_job          job;          /* as it was after the event; borrows all texts */
@@ -65,7 +65,7 @@ static void publish_error(notice *n)
     publish(n, "error", true);
 }
 
-/* Of a job that was gone before it was read the event says all that is known. */
+/* If a job was removed before it was read, only the event's own members are published. */
 static void write_job(notice *n)
 {
     if (n->known) {

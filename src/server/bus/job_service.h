@@ -20,13 +20,13 @@ enum { SRV_JOBS_TAKEN = 10 * 1000 };        /* addresses of taken jobs that are 
 
 typedef struct srv_job_service srv_job_service;
 
-/* On success *out belongs to the caller. Errors: those of weir_bus_consume(). */
+/* On success *out belongs to the caller. Errors: as weir_bus_consume(). */
 weir_code srv_job_service_create(srv_job_service **out, weir_bus *bus, weir_queue *q,
                                  weir_error *err);
 /* Waits for calls of the store. Before weir_bus_close(). NULL is fine. */
 void srv_job_service_destroy(srv_job_service *s);
 
-/* What an action is in the audit log, "job.delete", and whether it is administrative; NULL: it
+/* The name of an action in the audit log, "job.delete", and whether it is administrative; NULL: it
  * changes nothing. */
 const char *srv_job_service_audit(const char *action, bool *admin);
 

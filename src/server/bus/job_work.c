@@ -92,7 +92,8 @@ void job_call_take(job_call *c)
     job_call_await(c, weir_take_async(c->q, &what, &c->job, &c->n, &c->future, &c->err), took);
 }
 
-/* The delivery that the caller means: what it says, or that of the job now. False: it failed. */
+/* The delivery that the caller means: the given one, or the job's present delivery. False: it
+ * failed. */
 static bool find_delivery(job_call *c)
 {
     weir_job *job;

@@ -13,7 +13,7 @@ struct srv_permits {
 };
 
 /* POSIX leaves open what a backslash before a letter or digit means: \d is a "d" in glibc. NULL:
- * there is none; else *instead has what to write. */
+ * none; else *instead has the text to write. */
 static const char *find_escape(const char *pattern, const char **instead)
 {
     static const struct { char letter; const char *instead; } classes[] = {

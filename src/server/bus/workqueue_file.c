@@ -1,10 +1,10 @@
 /* workqueue_file.c - the settings of work queues as JSON: in the server's settings, in the file of
- * those that were made while it served, and in the API. See workqueues.h. */
+ * work queues that were made while it served, and in the API. See workqueues.h. */
 #include <string.h>
 
 #include "server/bus/workqueues.h"
 
-/* What is read: the settings, and the names that only files have. */
+/* The members to read: the settings, and the names that only files have. */
 typedef struct entry {
     srv_workqueue   is;             /* first */
     weir_json_piece persistor;

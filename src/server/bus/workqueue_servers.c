@@ -126,7 +126,7 @@ static bool is_in(weir_json_piece list, weir_json_piece address)
     return false;
 }
 
-/* Is a row with this address before `end` among those of the others? */
+/* Is a row with this address before `end` among the rows of the others? */
 static bool is_before(const weir_buf *others, weir_json_piece address, const char *end)
 {
     rows            r = begin_rows(others);
@@ -179,7 +179,7 @@ static weir_code no_answer(weir_error *err)
                      "later");
 }
 
-/* The lists of these servers, in an array. Those that do not answer are left out, unless all are
+/* The lists of these servers, in an array. Servers that do not answer are left out, unless all are
  * needed. */
 static weir_code ask_for_lists(srv_workqueue_servers *s, const weir_buf *names, bool all,
                                weir_buf *out, weir_error *err)
@@ -218,7 +218,7 @@ static bool same_settings(weir_json_piece settings, weir_json_piece row)
     return true;
 }
 
-/* The settings are those of the others, if they have any. */
+/* The settings are the settings of the others, if they have any. */
 static weir_code check_put(srv_workqueue_ask *ask, weir_error *err)
 {
     weir_buf        settings = { 0 }, text = { 0 };

@@ -29,11 +29,11 @@ void srv_workqueue_servers_post(srv_workqueue_servers *s, srv_workqueue_ask *ask
 
 /* ---- rows ---- */
 
-/* Append the work queue at `address` (JSON), of which this server has the row `own` (empty: it has
- * none): as the server shows it that serves it, and on how many it runs. False: none has it. */
+/* Append the work queue at `address` (JSON), as its server shows it, with the number of servers
+ * that run it. `own`: this server's row (empty: none). False: none has it. */
 bool srv_workqueue_merge(weir_buf *out, weir_json_piece address, weir_json_piece own,
                          const weir_buf *others);
-/* Append to a list those of the others whose addresses are not in `own`, a list of rows. */
+/* Append to a list the rows of the others whose addresses are not in `own`, a list of rows. */
 void srv_workqueue_merge_rest(weir_buf *out, weir_json_piece own, const weir_buf *others);
 /* The member of a row; empty: it is missing. */
 weir_json_piece srv_workqueue_member(weir_json_piece row, const char *name);

@@ -1,6 +1,5 @@
-/* workqueues.h - the work queues of a server: those of its settings, and those that were made while
- * it served. The latter are kept in workqueues.json in the data directory and start with the
- * server.
+/* workqueues.h - the work queues of a server: from its settings, and made while it served. The
+ * latter are kept in workqueues.json in the data directory and start with the server.
  *
  * To start or stop a work queue may wait for the store. So the server starts and stops work queues
  * on a thread of their own, and reports back to the loop of the request. */
@@ -20,7 +19,7 @@ enum {
 
 typedef struct srv_workqueues srv_workqueues;
 
-/* Start those of opt->bus and of the file. `bus`, `q` and `opt` must stay until
+/* Start the work queues of opt->bus and of the file. `bus`, `q` and `opt` must stay until
  * srv_workqueues_destroy(). On success *out belongs to the caller. Errors: those of
  * weir_workqueue_open() and of the file. */
 weir_code srv_workqueues_create(srv_workqueues **out, weir_bus *bus, weir_queue *q,

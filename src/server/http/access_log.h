@@ -1,5 +1,5 @@
-/* access_log.h - a line of JSON for each request that was answered. Of the target only the path is
- * written, and of the caller only the token's name: nothing secret gets there. */
+/* access_log.h - a line of JSON for each request that was answered. A line has only the path of the
+ * target, and only the name of the caller's token: no secrets. */
 #ifndef WEIR_SERVER_ACCESS_LOG_H
 #define WEIR_SERVER_ACCESS_LOG_H
 
@@ -9,7 +9,7 @@
 
 typedef struct srv_access_log srv_access_log;
 
-/* What a line says. NULL: not known, because the request was not read so far. */
+/* The contents of a line. NULL: not known, because the request was not read so far. */
 typedef struct srv_access {
     const char *peer, *token, *method, *path;
     int         status;
@@ -25,7 +25,7 @@ void srv_access_log_destroy(srv_access_log *l);         /* NULL is fine */
 /* Open the file anew: somebody has moved it away. On failure the old one stays. Any thread. */
 weir_code srv_access_log_reopen(srv_access_log *l, weir_error *err);
 
-/* Any thread. What can not be written is lost: a full disk must not stop the server. */
+/* Any thread. Lines that can not be written are lost: a full disk must not stop the server. */
 void srv_access_log_write(srv_access_log *l, const srv_access *a);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * One request at a time: bytes of the next wait in `in` (and, beyond SRV_READ_SIZE of them, in the
  * kernel) until this one is answered, and until the client has taken most of the answers before.
- * Whatever ends a connection only marks it (conn_end()); it is
- * closed from on_readable(), when nothing else is on the stack. Times are checked by a sweep once a
- * second, so that a request sets no timer. */
+ * The end of a connection only marks it (conn_end()); it is closed from on_readable(), when nothing
+ * else is on the stack. Times are checked by a sweep once a second, so that a request sets no
+ * timer. */
 #include <errno.h>
 #include <openssl/err.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ static void refuse_plain(srv_conn *c)
         ;
 }
 
-/* As read(): bytes, 0 at the end, -1 with errno EAGAIN when there are none now. */
+/* As read(): bytes, 0 at the end, -1 with errno EAGAIN when none have arrived. */
 static ssize_t wire_read(srv_conn *c, char *bytes, size_t size)
 {
     if (!c->ssl)
@@ -209,8 +209,8 @@ static void dispatch(srv_conn *c)
         x->r.body = x->body.data;
         x->r.body_len = x->body.len;
     }
-    /* What the handler adds belongs to the caller's trace. One that is wrong is as good as none,
-     * says W3C. */
+    /* Jobs that the handler adds belong to the caller's trace. A malformed context is ignored, as
+     * W3C says. */
     weir_trace_set(srv_header(&x->r, WEIR_TRACEPARENT), NULL);
     x->r.route->handle(&x->r);
     weir_trace_set(NULL, NULL);
@@ -340,7 +340,7 @@ void srv_conn_answered(srv_conn *c, bool keep_alive)
     go_on(c);
 }
 
-/* The client may still want its answer, but nothing waits for long on its behalf. */
+/* The client may still read its answer, but no call waits for long on its behalf. */
 static void client_ended(srv_conn *c)
 {
     c->ended = true;
@@ -350,7 +350,7 @@ static void client_ended(srv_conn *c)
     end_if_done(c);
 }
 
-/* One that sends without end does not keep us from all others. */
+/* A client that sends without end does not block all others. */
 static void on_readable(evutil_socket_t fd, short what, void *ctx)
 {
     (void)fd;

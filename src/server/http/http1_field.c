@@ -19,7 +19,7 @@ static bool is_port(const char *text, size_t len)
     return port <= 65535;
 }
 
-/* What a name of a host may have in it: RFC 3986, reg-name; '%' only as part of %XX. */
+/* The characters of a host name: RFC 3986, reg-name; '%' only as part of %XX. */
 static bool is_name(const char *text, size_t len)
 {
     static const char hex[] = "0123456789abcdefABCDEF";
@@ -108,7 +108,7 @@ static bool names(const char *text, size_t len, const char *word)
     return len == strlen(word) && strncasecmp(text, word, len) == 0;
 }
 
-/* "chunked", once and last; a coding before it is one that this server has not. */
+/* "chunked", once and last; the server supports no coding before it. */
 static int read_coding(srv_http1_head *head, const char *value, const char **why)
 {
     size_t      n = 0, chunked = 0;

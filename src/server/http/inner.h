@@ -44,7 +44,7 @@ typedef struct srv_exchange {
     size_t           sent;           /* bytes of the answer's body */
     bool             head_only;      /* HEAD */
     bool             streaming;      /* srv_stream_begin() was called */
-    bool             chunked;        /* and the client knows chunks */
+    bool             chunked;        /* and the client accepts chunks */
     bool             keep_alive;
     struct srv_audit_note *note;     /* audit_request.c; NULL: nothing to say */
     const char      *wrong;          /* the parameter that it was refused for */
@@ -207,7 +207,7 @@ int srv_receive_head(srv_conn *c);
 int srv_receive_body(srv_conn *c, const char *bytes, size_t n);
 int srv_refuse(srv_conn *c, int status, const char *why);       /* -1; the first one counts */
 
-/* share.c: what the request c->now, or one that is handled, takes of its caller's shares. */
+/* share.c: the part of its caller's shares that the request c->now, or a handled one, uses. */
 #define SRV_NO_ROOM                                                                              \
     "too many answers that their clients do not read (SRV_MAX_ANSWERS); try again later"
 int srv_share_admit(srv_conn *c);                   /* 0, or -1: refused */

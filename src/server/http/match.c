@@ -5,7 +5,7 @@
 #include "server/http/inner.h"
 
 /* Does a segment match a part of a pattern: "jobs", "{id}", "{from}..{to}"? Arguments go to *arg.
- * What has to be cut in two for that goes to *cut. */
+ * A segment that is cut in two for that goes to *cut. */
 static bool match_segment(const char *pattern, size_t len, char *segment, const char ***arg,
                           char **cut)
 {

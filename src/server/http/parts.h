@@ -18,7 +18,7 @@ typedef struct srv_parts {
     bool        streams;                /* the first part was sent */
     bool        unread;                 /* waits for the client to read the last part */
     bool        no_room;                /* waits for room for the next part, ... */
-    int         looks;                  /* ... and has looked so often */
+    int         looks;                  /* ... and the number of its looks */
 } srv_parts;
 
 /* Starts the answer: `p` is memory of the request, zeroed. False: there is no room for another

@@ -1,6 +1,5 @@
-/* receive.c - a request from its head to the end of its body: is there a route for it, who sends
- * it, and how much of the memory of the server may it have? A request that is refused is refused
- * here, before its body is taken. */
+/* receive.c - a request from its head to the end of its body: its route, its caller, and its share
+ * of the server's memory. A request that is refused is refused here, before its body is taken. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +39,7 @@ static int check_head(srv_conn *c)
     return 0;
 }
 
-/* Methods that no route has are another matter than those that this route has not. */
+/* A method that no route has gets another status than a method that this route lacks. */
 static int check_method(srv_conn *c)
 {
     static const char *const methods[] = { "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE",
@@ -95,7 +94,7 @@ static int reserve(srv_conn *c, size_t more)
     }
     x->reserved += more;
     int over = srv_share_body(c, more);
-    /* a few that are large and slow do not keep out those that are small */
+    /* a few large and slow requests do not keep out small ones */
     if (atomic_fetch_add(&c->server->bodies, more) + more > c->server->opt.limits.bodies &&
         x->reserved > SRV_FREE_BODY)
         return srv_refuse(c, 503, "too many large requests at once (SRV_MAX_BODIES); try again "

@@ -271,7 +271,7 @@ void srv_reply_status(srv_request *r, int status, const char *code, const char *
     reply_error(r, status, code, text, NULL);
 }
 
-/* What was wrong with the HTTP itself, by status. */
+/* The error codes of HTTP itself, by status. */
 void srv_reply_refused(srv_exchange *x, int status, const char *why)
 {
     x->handled = true;

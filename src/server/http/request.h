@@ -2,9 +2,8 @@
  *
  * A handler runs on the loop of its connection and never blocks. It answers at once, or starts an
  * `_async` call of the library and goes on in a function that runs on the same loop when the call
- * is done. Every way through a handler ends with exactly one answer (srv_reply...), also when the
- * client is gone meanwhile: the answer is thrown away then, and what the handler holds is released
- * on the same way as always. */
+ * is done. Every way through a handler ends with exactly one answer (srv_reply...). If the client
+ * is gone meanwhile, the answer is thrown away, and the handler releases its data as usual. */
 #ifndef WEIR_SERVER_REQUEST_H
 #define WEIR_SERVER_REQUEST_H
 
@@ -62,7 +61,7 @@ char *srv_strndup(srv_request *r, const char *text, size_t len);
 const char *srv_header(const srv_request *r, const char *name);     /* any case; NULL: not there */
 const char *srv_query(const srv_request *r, const char *name);      /* NULL: not there */
 
-/* These read a parameter of the query, or leave *out as it is when it is not there. False: it is
+/* These read a parameter of the query, or leave *out as it is when it is missing. False: it is
  * not right, and the request was answered with 400. */
 bool srv_query_int(srv_request *r, const char *name, int64_t min, int64_t max, int64_t *out);
 bool srv_query_ms(srv_request *r, const char *name, int64_t max_ms, int64_t *out);    /* "3s" */
@@ -98,8 +97,8 @@ typedef void srv_then(srv_request *r, weir_code code, const weir_error *err);
 void srv_await(srv_request *r, weir_code started, const weir_error *err, weir_future *f,
                srv_then *then);
 
-/* Let go of the call that is awaited, when its answer is no longer wanted (a weir_wait_async() that
- * takes too long): nothing it would fill is touched from here on, and `then` runs soon. */
+/* Abandon the awaited call, when its answer is no longer needed (a weir_wait_async() that takes too
+ * long). Its outputs are not touched from here on, and `then` runs soon. */
 void srv_give_up(srv_request *r);
 
 /* Several calls: srv_gather(), then srv_join() for each, then srv_gathered(): `then` runs on the
@@ -147,8 +146,8 @@ size_t srv_stream_behind(const srv_request *r);     /* bytes that the client has
 /* `whole` false: it is cut off, and the connection closed so that the client can see it. */
 void srv_stream_end(srv_request *r, bool whole);
 
-/* Is there nobody to answer to? Also when the client has closed its side, as one that is gone does:
- * what must not be lost on the way is not to be given to it. */
+/* Is there nobody to answer to? Also when the client has closed its side, as after a crash: data
+ * that must not be lost on the way must not be sent to it. */
 bool srv_gone(const srv_request *r);
 /* Is it too late for `cancel` to be called? For handlers that set it not at once, but after a call
  * of the library: that came before. */

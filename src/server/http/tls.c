@@ -18,7 +18,7 @@ struct srv_tls {
 /* Forward secrecy and authenticated encryption alone; TLS 1.3 has no others. */
 static const char ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-/* What OpenSSL has to say, in the words of the one entry that says most. */
+/* OpenSSL's error, in the words of the entry that says most. */
 static weir_code refuse(const char *file, const char *what, weir_error *err)
 {
     unsigned long code = ERR_peek_last_error();

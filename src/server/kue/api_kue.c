@@ -1,8 +1,8 @@
 /* api_kue.c - Kue's JSON API (npm kue 0.11) at the root, for what talks to Kue today.
  *
- * Every route of Kue's, with its shapes, statuses and texts. What is different on purpose is in
- * docs/kue.md, "The HTTP API": nothing is changed by a GET, nothing is evaluated, states are those
- * there are. An order of routes matters: the first that fits serves. */
+ * Every route of Kue's, with its shapes, statuses and texts. The intended differences are in
+ * docs/kue.md, "The HTTP API": a GET changes nothing, no text is evaluated, and unknown states are
+ * refused. An order of routes matters: the first that fits serves. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static srv_kue *begin(srv_request *r)
     return srv_kue_begin(r, false);
 }
 
-/* An error of a step; that there is no such job is 200 in Kue. */
+/* An error of a step; for a missing job Kue answers with 200. */
 static void failed(srv_request *r, const weir_error *err)
 {
     if (err->code != WEIR_ENOENT) {
@@ -28,7 +28,7 @@ static void failed(srv_request *r, const weir_error *err)
 }
 
 /* As JavaScript's parseInt(text, 10): white space, a sign, digits, and whatever behind them. False:
- * NaN. What is too big is the biggest there is. */
+ * NaN. A number that is too large becomes the largest one. */
 static bool parse_int(const char *text, int64_t *out)
 {
     char *end;
@@ -76,7 +76,7 @@ static void get_count(srv_request *r)
     weir_state state = WEIR_STATE_ANY;
     if (!begin(r))
         return;
-    weir_state_parse(r->arg[1], &state);        /* of an unknown state there are none */
+    weir_state_parse(r->arg[1], &state);        /* an unknown state has no jobs */
     srv_kue_count(r, state, r->arg[0]);
 }
 
@@ -309,7 +309,7 @@ typedef struct creation {
     bool        many;           /* the body is an array */
     element    *element;
     size_t      n;
-    weir_spec  *specs;          /* those that are right */
+    weir_spec  *specs;          /* the valid ones */
     weir_added *added;
     size_t      n_specs;
 } creation;
@@ -334,7 +334,7 @@ static void element_json(weir_buf *out, const creation *c, const element *e)
     weir__buf_char(out, '}');
 }
 
-/* The status is that of the first element that was not added. */
+/* The first element that was not added gives the status. */
 static void created(srv_request *r, weir_code code, const weir_error *err)
 {
     srv_kue  *k = r->state;

@@ -1,6 +1,6 @@
 /* api_vertx.c - the API of Vert.x Kue (kue-http) at the root, for what talks to it today.
  *
- * Its routes, shapes and statuses, without its defects (docs/kue.md, "The HTTP API"). Those that
+ * Its routes, shapes and statuses, without its defects (docs/kue.md, "The HTTP API"). Routes that
  * Kue has at the same place are served with --api vertx; all others always. */
 #include <errno.h>
 #include <inttypes.h>
@@ -172,7 +172,7 @@ static void put_state(srv_request *r)
     with_job(r, set_state_of);
 }
 
-/* One that is not there has been removed all right. */
+/* If the job is missing, the removal has succeeded. */
 static void removed(srv_request *r, weir_code code, const weir_error *err)
 {
     if (code && code != WEIR_ENOENT) {
@@ -254,8 +254,8 @@ static bool same_backoff(const weir_backoff *a, const weir_backoff *b)
     return a->kind == b->kind && a->delay_ms == b->delay_ms && a->max_ms == b->max_ms;
 }
 
-/* What the body would change of a job and nobody can: its name, or NULL. What was read from GET
- * /job/ID and sent back as it was changes nothing. */
+/* The name of a member that the body would change but that is fixed, or NULL. A body that was read
+ * from GET /job/ID and sent back unchanged changes nothing. */
 static const char *fixed(const srv_vertx_body *b, const weir_job *j)
 {
     const weir_spec *s = &b->spec;
@@ -295,7 +295,7 @@ static bool new_address(srv_request *r, const srv_vertx_body *b, const weir_job 
     return ok;
 }
 
-/* What the body changes of the job. */
+/* The changes of the job by the body. */
 static weir_code change_of(const srv_vertx_body *b, const weir_job *j, weir_change *out,
                            weir_error *err)
 {
@@ -335,7 +335,7 @@ static void change_it(srv_request *r, weir_code code, const weir_error *err)
         srv_kue_change(r, &change, saved);
 }
 
-/* Who may add jobs may not change them. */
+/* A caller who may add jobs may not change them. */
 static void change_job(srv_request *r, srv_vertx_body *b)
 {
     srv_kue *k = r->state;

@@ -1,8 +1,8 @@
-/* kue.h - what Kue's API (api_kue.c) and Vert.x Kue's (api_vertx.c) share: a job as each of them
- * shows it, what each of them takes for one, ranges by rank, and the steps of a request.
+/* kue.h - the shared parts of Kue's API (api_kue.c) and Vert.x Kue's (api_vertx.c): a job as each
+ * shows it and reads it, ranges by rank, and the steps of a request.
  *
- * Errors that Kue has are answered as Kue does, with its text and status 200; those it has not
- * (the life cycle forbids it, the store is away) have the status of their code and Kue's shape,
+ * Errors that Kue has are answered as Kue does, with its text and status 200. Other errors (the
+ * life cycle forbids it, the store is away) have the status of their code and Kue's shape,
  * {"error":"text"}. Vert.x Kue has the same shape, pretty-printed. */
 #ifndef WEIR_SERVER_KUE_H
 #define WEIR_SERVER_KUE_H
@@ -36,9 +36,9 @@ void srv_json_pretty(weir_buf *out, const char *json, size_t len);
 
 /* ---- kue_spec.c: what is to be added ---- */
 
-/* An element of the body of Kue's POST /job. Zero, false, null and "" are as if they were not
- * there, members that Kue has not are ignored, as in Kue; what is there and wrong is refused:
- * in->err says why, "attempts: ...". Texts are in memory of the reader. */
+/* An element of the body of Kue's POST /job. Zero, false, null and "" count as missing, and members
+ * that Kue has not are ignored, as in Kue. A wrong value is refused: in->err has the reason,
+ * "attempts: ...". Texts are in memory of the reader. */
 weir_code srv_kue_spec(weir_reader *in, weir_json_piece element, weir_spec *out);
 
 #define SRV_VERTX_NO_TYPE "Job type cannot be null"
@@ -66,7 +66,7 @@ void srv_vertx_values(weir_buf *out, const char *address);
 
 /* ---- kue_step.c: the steps of a request ---- */
 
-/* What a request holds; r->state points to it. All of it is released with the answer. */
+/* The data of a request; r->state points to it. All of it is released with the answer. */
 typedef struct srv_kue {
     bool         vertx;                     /* answer as Vert.x Kue does */
     srv_then    *then;                      /* what follows a step */
@@ -105,7 +105,7 @@ uint64_t srv_kue_id(const char *text);
 /* The job with this id, if there is one and the caller may see it: then(), or with WEIR_ENOENT. */
 void srv_kue_get(srv_request *r, uint64_t id, srv_then *then);
 
-/* What brings a job into a state, nothing if it is in it already. */
+/* The call that brings a job into a state, none if it is in it already. */
 void srv_kue_move(const weir_job *job, weir_state state, weir_change *out);
 
 /* Change k->job, which was got and must still be in the same state: then(). */
@@ -113,8 +113,8 @@ void srv_kue_change(srv_request *r, const weir_change *change, srv_then *then);
 /* A job that this caller has made active, and nobody else since, is ended as its delivery. */
 void srv_kue_set_state(srv_request *r, weir_state state, srv_then *then);
 
-/* The types that a caller with a token for one type sees are that one: the type to ask for, or
- * NULL for all of them. False: it may not see any that it asked for. */
+/* A caller with a token for one type sees only that type. Returns the type to ask for, or NULL for
+ * all of them. False: it may not see any that it asked for. */
 bool srv_kue_scope(const srv_request *r, const char *asked, const char **type);
 /* Is the token for several types, and none was named? True: it was answered with 403. */
 bool srv_kue_unscoped(srv_request *r, const char *asked);
@@ -158,7 +158,7 @@ typedef struct srv_kue_place {
 /* Ranks of a list of `count`, as ZRANGE has them: below 0 from the end. False: there is nothing
  * between them. */
 bool srv_kue_ranks(uint64_t count, int64_t *from, int64_t *to);
-/* Is the order of weir's list that of Kue's set? */
+/* Is the order of weir's list the order of Kue's set? */
 bool srv_kue_same_order(weir_state state, const char *type);
 /* The whole list is there: leave those between the ranks, in Kue's order. Returns how many. */
 size_t srv_kue_cut(srv_kue_place *place, size_t n, int64_t from, int64_t to);
@@ -170,8 +170,8 @@ size_t srv_kue_sort(srv_kue_place *place, size_t n, bool desc);
 void srv_kue_range(srv_request *r, weir_state state, const char *type, int64_t from, int64_t to,
                    bool desc);
 
-/* A route with ranks, whose path begins with {type}, if it has one, and {state}, if it has one:
- * answers with no jobs of an unknown state, else calls range() with the arguments behind these. */
+/* A route with ranks, whose path may begin with {type} and {state}. If the state is unknown,
+ * answers with no jobs, else calls range() with the arguments behind these. */
 typedef void srv_kue_range_fn(srv_request *r, weir_state state, const char *type,
                               const char *const *arg);
 void srv_kue_range_route(srv_request *r, srv_kue_range_fn *range);

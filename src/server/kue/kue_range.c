@@ -1,11 +1,11 @@
 /* kue_range.c - jobs by rank, as Kue asks for them: the ranks `from` to `to` of a list, both
  * included, counted from the end when below 0; and then by id, whatever the order of the list.
  *
- * weir lists by key: a rank is reached by going through the ids before it, from the nearer end. The
- * order of its lists is that of Kue's sets for inactive jobs (priority, then id) and for delayed
- * ones (their time). Kue has all others by priority, then id, too: while such a list is short, it
- * is read in whole and sorted so. Beyond, the ranks are those of weir's order: active jobs by their
- * start, finished ones by their end, all jobs by id.
+ * weir lists by key: a rank is reached by going through the ids before it, from the nearer end. Its
+ * lists have the order of Kue's sets for inactive jobs (priority, then id) and for delayed ones
+ * (their time). Kue has all others by priority, then id, too: while such a list is short, it is
+ * read in whole and sorted so. Other ranks follow weir's order: active jobs by their start,
+ * finished ones by their end, all jobs by id.
  *
  * As in Kue, the ids are read first, then the jobs, each as it is then. Jobs may be large, so they
  * are read a few at a time and sent in parts. */
@@ -25,7 +25,7 @@ typedef struct srv_kue_range {
     size_t     n_jobs;
     weir_job  *job[AT_ONCE];
     weir_error err[AT_ONCE];
-    place      place[];             /* k->want at most */
+    place      place[];             /* at most k->want */
 } range;
 
 static int by_id(const void *a, const void *b)

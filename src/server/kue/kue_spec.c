@@ -1,8 +1,9 @@
 /* kue_spec.c - what is to be added, as Kue's POST /job and Vert.x Kue's PUT /job say it.
  *
- * Both ignore members they do not know, and of one that is there twice the last one counts. Kue
- * takes what JavaScript holds for false as not there, and numbers also as text. What it would store
- * unseen and stumble over later (or evaluate: a backoff that is text) is refused here. */
+ * Both ignore unknown members; if a member is given twice, the last one counts. Kue
+ * takes what JavaScript holds for false as not there, and numbers also as text. Values that Kue
+ * would store unchecked and fail on later (or evaluate: a backoff that is text) are refused
+ * here. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static bool is(piece value, const char *text)
     return value.len == strlen(text) && !memcmp(value.text, text, value.len);
 }
 
-/* What JavaScript takes for true: all but false, null, "", 0, -0, 0.0, 0e9. */
+/* Is it true in JavaScript? All values but false, null, "", 0, -0, 0.0, 0e9 are. */
 static bool truthy(piece value)
 {
     if (is(value, "false") || is(value, "null") || is(value, "\"\""))

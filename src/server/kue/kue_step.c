@@ -103,7 +103,7 @@ void srv_kue_empty(srv_request *r, int status)
     srv_reply_empty(r, status);
 }
 
-/* ---- does the client want JSON? ---- */
+/* ---- does the client accept JSON? ---- */
 
 /* How well a media range fits application/json: 3 itself, 2 "application", 1 anything, 0 not. One
  * with parameters of its own is another type. */
@@ -497,7 +497,7 @@ static void log_of_job(srv_request *r, weir_code code, const weir_error *err)
         srv_kue_failed(r, err);
         return;
     }
-    if (code) {                     /* a job that is not there has an empty log */
+    if (code) {                     /* a missing job has an empty log */
         weir__buf_str(&k->out, "[]");
         srv_kue_reply(r, 200);
         return;

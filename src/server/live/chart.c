@@ -1,5 +1,5 @@
-/* chart.c - see chart.h. A slot belongs to the time it was last used for: one that is older than
- * its place says counts as empty, so nothing has to be done while nothing happens. */
+/* chart.c - see chart.h. A slot belongs to the time it was last used for. If it is older than its
+ * place says, it counts as empty, so an idle chart needs no work. */
 #include "server/live/chart.h"
 
 #include <stdlib.h>

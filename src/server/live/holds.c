@@ -17,7 +17,7 @@ struct srv_holds {
     weir_listener  *listener;
     atomic_size_t   n;                  /* in `by_id` */
     pthread_mutex_t lock;               /* guards what follows, and all holders */
-    weir_map        by_id;              /* id -> hold, of those that are held */
+    weir_map        by_id;              /* id -> hold, of the held ones */
 };
 
 /* ---- under the lock ---- */
@@ -176,7 +176,7 @@ bool srv_holds_leave(srv_holder *h)
 
 weir_code srv_holds_create(srv_holds **out, weir_queue *q, weir_error *err)
 {
-    /* What begins a delivery, or goes on with one, does not end it. */
+    /* Events that begin a delivery, or go on with one, do not end it. */
     const uint32_t not_these = WEIR_BIT(WEIR_EVENT_START) | WEIR_BIT(WEIR_EVENT_PROGRESS) |
                                WEIR_BIT(WEIR_EVENT_PAUSE) | WEIR_BIT(WEIR_EVENT_RESUME);
     weir_filter    filter = { .events = (WEIR_BIT(WEIR_EVENT_COUNT) - 1) & ~not_these };

@@ -1,6 +1,5 @@
 /* holds.h - deliveries that streams of jobs (POST /v1/observe) have sent, and which of them have
- * ended: by POST /v1/finish of this server, or by an event of the queue, whoever ended them. Any
- * thread, unless said.
+ * ended: by POST /v1/finish of this server, or by an event of the queue. Any thread, unless said.
  *
  * An end that has no event (a return with a delay, elsewhere), or whose event was lost, is not
  * noticed here: the stream finds it when it renews the lease. */
@@ -47,7 +46,7 @@ bool srv_holds_over(srv_holder *h, srv_held *out, bool *unsure);
 
 /* How many are held, or have ended and were not answered by srv_holds_over(). */
 size_t srv_holds_count(srv_holder *h);
-/* Those that are held, at most `max`. */
+/* The held ones, at most `max`. */
 size_t srv_holds_list(srv_holder *h, srv_held *out, size_t max);
 
 /* Forget all of it. False: changed() is called once more, and the holder must stay until then. */

@@ -1,8 +1,8 @@
 /* hub.h - the queue's events on their way to those who listen over HTTP.
  *
- * Each event is written down once, as it will be sent, and kept in a ring (base/ring.h) that all
- * listeners read from, each at its own pace, and can resume after their connection broke. If the
- * ring has overtaken a listener, the listener has missed something.
+ * Each event is written down once, as it will be sent, and kept in a ring (base/ring.h). All
+ * listeners read from the ring, each at its own pace, and can resume after their connection broke.
+ * If the ring has overtaken a listener, the listener has missed something.
  *
  * The hub listens to the queue from the first listener on, and for `keep_ms` after the last one has
  * gone: a server nobody listens to pays nothing. Any thread. */
@@ -36,7 +36,7 @@ typedef struct srv_hub srv_hub;
 weir_code srv_hub_create(srv_hub **out, weir_queue *q, int64_t keep_ms, weir_error *err);
 void srv_hub_destroy(srv_hub *h);           /* no reader is left; NULL is fine */
 
-/* Who reads from the ring, one for each loop: memory of its owner, who sets the first two. */
+/* A reader of the ring, one for each loop: memory of its owner, who sets the first two. */
 typedef struct srv_reader {
     weir_inbox_task   task;          /* posted when there is news */
     srv_loop        *loop;
@@ -49,7 +49,7 @@ typedef struct srv_reader {
 weir_code srv_hub_enter(srv_hub *h, srv_reader *d, weir_error *err);
 void srv_hub_leave(srv_hub *h, srv_reader *d);
 
-/* What there is after number `seq`, at most `max`, at most `bytes` together but at least one. Each
+/* The frames after number `seq`, at most `max`, at most `bytes` together but at least one. Each
  * is to be given back with weir__ring_unref(). *gone: what comes after `seq` is not kept any more.
  * `d`: that reader reads; its task is posted again after a read of 0. NULL: any caller. */
 size_t srv_hub_read(srv_hub *h, srv_reader *d, uint64_t seq, srv_frame **out, size_t max,

@@ -1,10 +1,11 @@
 /* longpoll.c - who waits for jobs: see longpoll.h.
  *
  * For each type that anybody waits for there is a list of the polls that rest, longest waiting
- * first. The queue's event `enqueue` counts one job on the first of them, which is woken and stays
- * in the list until it is counted on for all it wants or begins to look. When it is not known how
- * many jobs there are (a type is resumed, events were missed, a wake was not used), one poll is
- * woken, and if it gets all it wants it wakes the next: a chain instead of a crowd.
+ * first. The queue's event `enqueue` counts one job on the first of them. That poll is woken, and
+ * stays in the list until as many jobs are counted on it as it asks for, or it begins to look. When
+ * the number of jobs is unknown (a type is resumed, events were missed, a wake was not used), one
+ * poll is woken. If it gets as many jobs as it asks for, it wakes the next: a chain instead of a
+ * crowd.
  *
  * One lock guards all of it; it is held for a few pointers at a time, also by the queue's callback
  * thread, which never waits for a loop. */
@@ -21,7 +22,7 @@ typedef struct poll_type {
     weir_named             named;       /* first: it is found by it */
     uint64_t               reasons;     /* to look, so far */
     size_t                 refs;        /* places of polls that have entered */
-    weir_dlist             places;      /* of those that rest, or are woken and want more */
+    weir_dlist             places;      /* of the polls that rest, or are woken and ask for more */
     char                   name[];
 } poll_type;
 
@@ -33,7 +34,7 @@ typedef struct srv_longpoll_place {
     bool                   in;          /* the list */
 } place;
 
-/* Of a loop: its polls that are to look now. */
+/* The polls of a loop that are to look now. */
 typedef struct srv_longpoll_loop {
     weir_inbox_task        task;         /* first: it is found by it */
     srv_longpolls        *polls;
@@ -88,8 +89,8 @@ static uint64_t reasons_of(const srv_longpoll *p)
 
 /* ---- lists ---- */
 
-/* Who has waited longer stands before it. One that has only come goes to the end, one that has
- * looked in vain to the front: neither has far to go. */
+/* Polls that have waited longer stand before it. A new poll goes to the end, a poll that has looked
+ * in vain to the front: neither has far to go. */
 static void line_up_for(poll_type *t, place *own)
 {
     uint64_t turn = own->poll->turn;
@@ -162,7 +163,7 @@ static void job_came(poll_type *t)
         step_out(p);
 }
 
-/* There may be jobs, nobody knows how many. */
+/* There may be jobs; their number is unknown. */
 static void some_may_be(poll_type *t)
 {
     srv_longpoll *p = first_of(t);

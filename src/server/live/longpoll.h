@@ -9,10 +9,10 @@
  *     resting:  p->look(p) is called on p's loop; or srv_longpoll_leave(p, 0) when the time is up
  *
  * No job is missed: what comes while a poll looks makes rest() say so, what comes while it rests
- * wakes it, and a poll that leaves with a wake it has not used passes it on. Nobody is woken in
- * vain by the crowd: n new jobs wake at most n polls, those first that have waited longest, on
- * whatever loop they are, and a poll that is about to look is counted on for all it wants. A poll
- * with a condition is not counted on: it is woken beside the one behind it. */
+ * wakes it, and a poll that leaves with a wake it has not used passes it on. Polls are not woken in
+ * vain: n new jobs wake at most n polls, on any loop, the longest waiting first. A poll that is
+ * about to look counts for all the jobs that it asks for. A poll with a condition is not counted
+ * on: it is woken beside the one behind it. */
 #ifndef WEIR_SERVER_LONGPOLL_H
 #define WEIR_SERVER_LONGPOLL_H
 
@@ -33,7 +33,7 @@ void srv_longpolls_destroy(srv_longpolls *ps);
 typedef struct srv_longpoll {
     srv_loop              *loop;
     const char *const     *types;           /* NULL at the end; must stay until it has left */
-    size_t                 n;               /* jobs it wants, at least 1 */
+    size_t                 n;               /* jobs it asks for, at least 1 */
     bool                   picky;           /* it may leave jobs that it is woken for */
     void                 (*look)(struct srv_longpoll *p);
     srv_longpolls         *polls;
@@ -64,7 +64,7 @@ bool srv_longpoll_stand_aside(srv_longpoll *p);
 /* Have it look, if it rests, or else once it would rest. Any thread; it has entered. */
 void srv_longpoll_wake(srv_longpoll *p);
 
-/* It waits no longer, having got so many jobs. SRV_LONGPOLL_FAILED: it could not look, or left
+/* It waits no longer, having got this many jobs. SRV_LONGPOLL_FAILED: it could not look, or left
  * some for others (WEIR_MAX_TAKE_BYTES). */
 #define SRV_LONGPOLL_FAILED SIZE_MAX
 void srv_longpoll_leave(srv_longpoll *p, size_t got);

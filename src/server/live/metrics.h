@@ -1,5 +1,5 @@
-/* metrics.h - what is counted for /metrics besides what the store and counters.h know: requests,
- * and from the events of the queue how long jobs wait and run, in all and in the recent past. */
+/* metrics.h - the numbers of /metrics that are not from the store or counters.h: requests, and from
+ * the events of the queue the times that jobs wait and run, in all and recently. */
 #ifndef WEIR_SERVER_METRICS_H
 #define WEIR_SERVER_METRICS_H
 
@@ -25,7 +25,7 @@ void srv_metrics_answered(srv_metrics *m, const srv_route *route, int status);
 /* Write what was counted, in the text format of Prometheus. Any thread. */
 void srv_metrics_write(srv_metrics *m, weir_buf *out);
 
-/* Add n seconds, from that one on, to `to`: srv_chart_add(). Any thread. */
+/* Add n seconds, from this second on, to `to`: srv_chart_add(). Any thread. */
 void srv_metrics_seconds(srv_metrics *m, int64_t first, int64_t n, weir_trend *to);
 
 /* The trends, which it owns. Any thread. */

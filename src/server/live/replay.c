@@ -90,7 +90,7 @@ void srv_replays_destroy(srv_replays *s)
     free(s);
 }
 
-/* Keep within the limits. Who is being served stays. */
+/* Keep within the limits. Callers being served stay. */
 static void tidy(srv_replays *s)
 {
     for (srv_replay *c = s->oldest, *next; c && s->n > SRV_MAX_CALLERS; c = next) {
@@ -133,7 +133,7 @@ static void reply_waiter(weir_inbox_task *task)
     srv_reply_json(w->r, 200, &w->answer);
 }
 
-/* What to do with it; lock held. *wait: nothing, it is answered with the first. */
+/* Decide what to do with it; lock held. *wait: nothing, it is answered with the first. */
 static weir_code enter(srv_replays *s, srv_replay *c, srv_request *r, uint64_t number,
                        weir_buf *answer, bool *wait, weir_error *err)
 {

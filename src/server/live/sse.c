@@ -1,10 +1,11 @@
 /* sse.c - GET /v1/events: live events as server-sent events.
  *
  * Every loop has a reader that reads the hub's ring as it fills and writes what came together to
- * each of its listeners in one piece; those without a filter share that piece. A listener whose
- * client does not keep up is left alone until what it was sent has been taken, and then reads on by
- * itself (it is `behind`); when the ring has gone over it meanwhile, it is dropped with a last
- * message that says why. So the memory of a listener is bounded by what is sent to it at once. */
+ * each of its listeners in one piece; those without a filter share that piece. If a client does not
+ * keep up, its listener gets nothing until the client has read the earlier frames. Then the
+ * listener reads on by itself (it is `behind`). If the ring has dropped its next frame meanwhile,
+ * it is dropped with a last message that says why. So the memory of a listener is bounded by what
+ * is sent to it at once. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,8 @@ enum {
     MAX_UNSENT     = SRV_MAX_BACKLOG / 4,   /* bytes; a listener that has more is behind */
     BEAT_MS        = 15 * 1000,             /* a comment, so that dead connections are noticed */
     RETRY_MS       = 2000,                  /* after which a client reconnects */
-    /* A write costs some microseconds whatever its size. With many listeners a reader pauses a
-     * millisecond for each so many after it wrote to them, and more events come together. */
+    /* A write costs some microseconds whatever its size. With many listeners a reader pauses after
+     * each round, a millisecond for each group of them, so that more events come together. */
     PACE_LISTENERS = 12
 };
 
@@ -27,11 +28,11 @@ typedef struct listener {
     srv_request     *r;
     struct srv_sse  *s;             /* its reader */
     weir_link        link;          /* in its list */
-    uint64_t         at;            /* it has what it wants up to this number */
+    uint64_t         at;            /* it has received its events up to this number */
     uint32_t         kinds;         /* bits WEIR_BIT(weir_event_kind) */
     uint64_t         id;            /* 0: all jobs */
     const char      *type;          /* NULL: all types, or ... */
-    bool             several;       /* ... those of its token */
+    bool             several;       /* ... its token's types */
     bool             all;           /* whatever it is */
     bool             behind;
 } listener;
@@ -117,7 +118,7 @@ static bool wants(const listener *l, const srv_frame *n)
                        (!l->several || (n->type && !srv_caller_lacks(&l->r->who, n->type))));
 }
 
-/* Send it what it wants of these; `whole` is all of it, or NULL. */
+/* Send it those of these frames that pass its filter; `whole` is all of it, or NULL. */
 static void give(listener *l, srv_frame **frames, size_t n, const weir_buf *whole)
 {
     weir_buf       *some = &l->s->some;

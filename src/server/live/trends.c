@@ -156,7 +156,7 @@ static weir_trend_rows *read_rows(srv_trends *s, int64_t from, size_t n)
     return op.err.code ? NULL : op.u.trend_get.rows;
 }
 
-/* A minute of an earlier server: one that is open here goes on, others are of their hour. */
+/* A minute of an earlier server: if it is open here, it goes on; others belong to their hour. */
 static void take_over(srv_trends *s, const weir_trend_row *row, int64_t first_open)
 {
     slot old = { .at = row->slot };
@@ -250,7 +250,8 @@ static void gather(trend *t, int64_t last, list *l)
     }
 }
 
-/* What the store refuses is lost: it is of a minute, and the next one brings the hour again. */
+/* A record that the store refuses is lost: it is of a minute, and the next write repeats the
+ * hour. */
 static void write_rows(srv_trends *s, const list *l)
 {
     for (size_t at = 0; at < l->n; at += WEIR_MAX_TREND_PUT) {

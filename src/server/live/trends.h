@@ -5,7 +5,7 @@
  * hour that it belongs to, and at the end what there is. It sleeps as long as nothing happens and
  * no job waits. At the start it reads what an earlier server has written of this hour, and goes on
  * from there. Several servers on one store write what each of them has seen, and the store keeps
- * the higher numbers. What happens while no server runs is not counted. */
+ * the higher numbers. Events while no server runs are not counted. */
 #ifndef WEIR_SERVER_TRENDS_H
 #define WEIR_SERVER_TRENDS_H
 
@@ -24,8 +24,8 @@ void srv_trends_destroy(srv_trends *t);
 /* Count an event: see srv_chart_count(). */
 void srv_trends_note(srv_trends *t, const weir_event *e, int64_t ms);
 
-/* What memory has of a slot of a type ("": the queue), which may be more than the store has: join
- * it. */
+/* The counts in memory of a slot of a type ("": the queue), which the store may not have yet: join
+ * them. */
 void srv_trends_join(srv_trends *t, const char *type, weir_trend_step step, int64_t slot,
                      weir_trend *to);
 

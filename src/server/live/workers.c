@@ -13,7 +13,7 @@
 #include "core/job.h"
 #include "server/http/inner.h"
 
-/* A job that a remote worker has, as far as this server knows. */
+/* A job that a remote worker has, as this server has seen. */
 typedef struct holding {
     uint64_t        id;
     uint32_t        delivery;
@@ -53,7 +53,7 @@ static void drop(srv_workers *ws, holding *h)
     free(h);
 }
 
-/* What is over without a word of the worker's: it died, or talks to another server. */
+/* Jobs that ended without a request of the worker: it died, or uses another server. */
 static void drop_late(srv_workers *ws, entry *e, int64_t now)
 {
     WEIR_EACH(holding, h, &e->holdings, link)

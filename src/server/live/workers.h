@@ -3,8 +3,8 @@
  * elsewhere, the `start` events are used. Any thread.
  *
  * A remote worker is a process of its own, with a gate (core/gate.h): a job whose worker died is
- * given to it alone. What it has is what it took here and has not ended here, as long as the leases
- * last that were asked for here. */
+ * given to it alone. Its jobs are the jobs that it took here and has not ended here, as long as
+ * their leases last. */
 #ifndef WEIR_SERVER_WORKERS_H
 #define WEIR_SERVER_WORKERS_H
 
@@ -16,7 +16,7 @@
 
 enum {
     SRV_MAX_WORKERS      = 4096,            /* then who was not seen longest is forgotten */
-    SRV_WORKER_FORGET_MS = 3600 * 1000,     /* who was not seen for so long, too */
+    SRV_WORKER_FORGET_MS = 3600 * 1000,     /* a worker not seen for this long is forgotten, too */
     SRV_WORKER_TYPES     = 64               /* types that are learned of a worker from events */
 };
 
@@ -65,7 +65,7 @@ typedef struct srv_worker {
 void srv_workers_each(srv_workers *ws, int64_t now, void (*fn)(const srv_worker *w, void *ctx),
                       void *ctx);
 
-/* What a worker that has not said its name is called: "token@address". */
+/* The name of a worker that gave none: "token@address". */
 const char *srv_worker_name(srv_request *r);
 
 #endif

@@ -1,5 +1,5 @@
-/* netguard.c - see netguard.h. The tables are those of the IANA registries of special-purpose
- * addresses, and what clouds answer on besides. */
+/* netguard.c - see netguard.h. The tables are the IANA registries of special-purpose addresses, and
+ * further addresses that clouds answer on. */
 #include "server/push/netguard.h"
 
 #include <arpa/inet.h>

@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* What kind of address it is, when it is not a public one: "loopback", "private", "link-local" ...;
- * NULL: it is public. What is neither IPv4 nor IPv6 is "unknown". */
+/* The kind of an address that is not public: "loopback", "private", "link-local" ...; NULL: it is
+ * public. An address that is neither IPv4 nor IPv6 is "unknown". */
 const char *srv_not_public(const struct sockaddr *addr);
 
-/* The same for the host of a URL, "127.0.0.1", "[::1]" or "localhost", without looking it up: a
- * name that is not known to stand for this machine is let through; srv_not_public() checks the
- * address when it is connected. */
+/* The same for the host of a URL, "127.0.0.1", "[::1]" or "localhost", without looking it up. Any
+ * name that does not certainly mean this machine passes; srv_not_public() checks the address when
+ * it is connected. */
 const char *srv_host_not_public(const char *host);
 
 #endif

@@ -57,7 +57,7 @@ static bool wants(const push_target *t, const char *type)
     return false;
 }
 
-/* On the callback thread of the queue. What is not about jobs of one type concerns all. */
+/* On the callback thread of the queue. An event that is not about jobs of one type concerns all. */
 static void on_event(const weir_event *e, void *ctx)
 {
     srv_push *p = ctx;

@@ -1,5 +1,5 @@
-/* push_admin.c - the targets: shown, put, removed, paused, and kept in a file. What is changed is
- * written first; if that fails nothing was changed. */
+/* push_admin.c - the targets: shown, put, removed, paused, and kept in a file. The change is
+ * written first; if that fails, nothing was changed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

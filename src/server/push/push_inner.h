@@ -26,7 +26,7 @@ enum {
 
 /* ---- one request ---- */
 
-/* What becomes of the job. */
+/* The outcome of the job. */
 typedef enum push_fate {
     PUSH_DONE,                  /* text: the result; none: without one */
     PUSH_FAIL,                  /* text: why */
@@ -35,7 +35,7 @@ typedef enum push_fate {
     PUSH_LATER                  /* the receiver will finish it */
 } push_fate;
 
-/* What becomes of the target. */
+/* The next state of the target. */
 typedef enum push_effect {
     PUSH_FINE,
     PUSH_BACK_OFF,              /* no more for now */
@@ -118,7 +118,7 @@ struct srv_push {
 
 /* push.c */
 void push_post(srv_push *p, weir_inbox_task *task);       /* any thread, while p->calls counts it */
-/* Listen to events if there are targets, or will be; not if there are none. */
+/* Listen to events if targets exist, or will; not otherwise. */
 weir_code push_listen(srv_push *p, bool needed, weir_error *err);
 
 /* push_admin.c */

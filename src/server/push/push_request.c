@@ -30,7 +30,7 @@ static bool add_signature(char out[PUSH_SIGNATURE], int *n, const char *secret, 
     return true;
 }
 
-/* All that says what the job is, a line each; numbers and the type as in the headers, which have no
+/* All that identifies the job, a line each; numbers and the type as in the headers. These have no
  * line ends, so that no part can pass for another. */
 bool push_sign(char out[PUSH_SIGNATURE], const srv_push_target *t, int64_t at, const char *type,
                const weir_job *job)
@@ -104,8 +104,8 @@ static bool set_headers(push_request *r, const srv_push_target *t, const weir_jo
 
 /* ---- what happens meanwhile ---- */
 
-/* The address is the one that will be connected to, however it was come by: a name that stood for
- * another one when it was registered does not help, nor one with several. */
+/* This is the very address that will be connected to. So a name that had another address when it
+ * was registered does not help, nor does a name with several. */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
     push_request *r = ctx;
@@ -182,7 +182,7 @@ static void fail(push_verdict *v, const char *text)
 }
 
 /* Did the receiver break off? Then it has died, and perhaps of this job. libcurl sends a request
- * again when a kept connection broke: if there is nobody to connect to then, it died as well. */
+ * again when a kept connection broke: if that connection fails, the target died as well. */
 static bool broke_off(CURLcode rc)
 {
     return rc == CURLE_GOT_NOTHING || rc == CURLE_RECV_ERROR || rc == CURLE_SEND_ERROR ||
@@ -190,7 +190,8 @@ static bool broke_off(CURLcode rc)
            rc == CURLE_COULDNT_RESOLVE_HOST || rc == CURLE_SSL_CONNECT_ERROR;
 }
 
-/* No whole answer. What was never sent is not the job's fault; what was may have been done. */
+/* No whole answer. If the request was never sent, the job is not at fault; if it was, the job may
+ * have been done. */
 static void judge_trouble(push_request *r, CURLcode rc, push_verdict *v)
 {
     weir_error why;

@@ -217,7 +217,7 @@ static weir_code check_kept(const target *all, size_t i, weir_error *err)
     return rc ? weir__fail_inside(err, rc, "targets[%zu]", i) : WEIR_OK;
 }
 
-/* What is zero was not in the file. */
+/* A member that is zero was not in the file. */
 static void set_defaults(target *t)
 {
     if (!t->concurrency)

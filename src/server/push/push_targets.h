@@ -34,7 +34,7 @@ typedef struct srv_push_target {
     bool        paused;         /* it answered 410: gets nothing until it is put again */
 } srv_push_target;
 
-/* What a target is before anything is said about it. */
+/* The defaults of a target. */
 extern const srv_push_target srv_push_defaults;
 
 /* Members of the body of a PUT. */

@@ -6,7 +6,7 @@
  *                 └── the connection broke: lost, as with any worker that dies; it backs off, too
  *
  * A target is a worker that may die with what it has, so that suspects are posted alone: see
- * srv_workers_enter(). What it has accepted for later counts, too.
+ * srv_workers_enter(). Jobs that it has accepted for later count, too.
  *
  * No more jobs are taken for a target than it has room for requests, so that none waits here with
  * its lease running. `woken` says that there may be jobs for it: an event sets it, asking clears
@@ -76,8 +76,8 @@ static void unlink_from(push_delivery *d)
 
 /* ---- what becomes of the target ---- */
 
-/* Not before `ms` have passed; 0: longer each time. What was under way when one request failed, and
- * fails too, is the same trouble. */
+/* Not before `ms` have passed; 0: longer each time. Requests that were under way when one failed,
+ * and fail too, are the same failure. */
 static void back_off(srv_push *p, push_target *t, int64_t ms, const weir_error *why)
 {
     int64_t now = weir__monotonic_ms();
@@ -121,7 +121,7 @@ static void delivery_free(push_delivery *d)
     free(d);
 }
 
-/* The store knows what became of it. */
+/* The store has the outcome. */
 static void note_settled(srv_push *p, const push_delivery *d)
 {
     if (d->verdict.fate == PUSH_LATER)
@@ -358,7 +358,7 @@ static void take(srv_push *p, push_target *t, size_t n)
         weir_future_then(a->future, on_taken, a);
 }
 
-/* One that had trouble is tried with a single job. */
+/* A target that failed is tried with a single job. */
 size_t push_room(const srv_push *p, const push_target *t)
 {
     size_t most = t->failures ? 1 : (size_t)t->is->concurrency;
