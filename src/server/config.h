@@ -53,7 +53,7 @@
       "requests a second of one token, or of one address that is not this machine (10000)")       \
     X(caller_connections, "caller-connections", TEXT, "N", NULL, "... its connections (2500)")    \
     X(caller_listeners, "caller-listeners", TEXT, "N", NULL,                                      \
-      "... its listeners of events (1024)")                                                       \
+      "... its listeners of events and streams of jobs (1024)")                                   \
     X(caller_waits, "caller-waits", TEXT, "N", NULL, "... its requests that wait for jobs (2500)") \
     X(caller_bodies, "caller-bodies", TEXT, "MIB", NULL,                                          \
       "... memory for bodies of its requests (128)")                                              \

@@ -298,7 +298,7 @@ static bool look(observing *o)
 {
     o->asks = false;
     o->t.what.n = room(o);
-    if (o->t.rests)                 /* not woken: it has room, or a condition may be true now */
+    if (o->t.rests)                 /* not woken: its condition may be true now */
         leave_poll(o, 0);
     if (!o->t.polls) {
         o->t.poll.n = o->t.what.n;
@@ -477,7 +477,7 @@ static void on_changed(srv_holder *h)
         return;
     if (unsure)
         o->renew_at = 0;
-    o->asks = o->asks || any;
+    o->asks = o->asks || (any && !o->t.rests);      /* one that rests is woken by what comes */
     step(o);
 }
 
@@ -485,7 +485,7 @@ static void on_changed(srv_holder *h)
 static void on_drained(srv_request *r)
 {
     observing *o = observing_of(r);
-    o->asks = true;
+    o->asks = o->asks || !o->t.rests;
     step(o);
 }
 
