@@ -555,7 +555,8 @@ static void who_accepts_no_json_finds_nothing(void **state)
     }
     web w;
     start(&w);
-    static const char *const paths[] = { "/stats", "/job/types", "/job/1", "/jobs/0..3" };
+    static const char *const paths[] = { "/stats", "/job/types", "/job/1", "/jobs/0..3",
+                                         "/job/search?q=a" };
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         ask_with(&w, "Accept: text/html\r\n", "GET", paths[i], NULL, 404, "{\"error\":...");
     ask_with(&w, "Accept: text/html\r\n", "POST", "/job", "{\"type\":\"a\"}", 404,

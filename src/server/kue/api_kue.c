@@ -164,10 +164,10 @@ static void next_found(srv_request *r)
 
 static void get_search(srv_request *r)
 {
-    srv_kue    *k = begin(r);
-    const char *q = srv_query(r, "q");
+    srv_kue *k = begin(r);
     if (!k)
-        return;
+        return;                     /* and r may be gone */
+    const char *q = srv_query(r, "q");
     if (!q || !*q) {
         weir__buf_str(&k->out, "[]");
         srv_kue_reply(r, 200);
