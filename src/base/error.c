@@ -83,11 +83,8 @@ weir_code weir__fail_field(weir_error *err, weir_code code, const char *field, c
 {
     if (!err)
         return code;
-    char    msg[ROOM], name[WEIR_FIELD_MAX];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(msg, sizeof msg, fmt, args);
-    va_end(args);
+    char msg[ROOM], name[WEIR_FIELD_MAX];
+    WEIR__FORMAT(msg, fmt);
     put_line(name, sizeof name, field);
     weir_fail(err, code, "%s%s%s", field, *field ? ": " : "", msg);
     strcpy(err->field, name);
@@ -98,11 +95,8 @@ weir_code weir__fail_inside(weir_error *err, weir_code code, const char *fmt, ..
 {
     if (!err)
         return code;
-    char    of[WEIR_FIELD_MAX], name[2 * WEIR_FIELD_MAX + 1];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(of, sizeof of, fmt, args);
-    va_end(args);
+    char of[WEIR_FIELD_MAX], name[2 * WEIR_FIELD_MAX + 1];
+    WEIR__FORMAT(of, fmt);
     const char *dot = !*err->field ? "" : *err->field == '[' ? "" : ".";
     snprintf(name, sizeof name, "%s%s%s", of, dot, err->field);
     weir_fail(err, code, "%s%s%s", of, *err->field ? dot : ": ", err->msg);

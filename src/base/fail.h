@@ -2,9 +2,30 @@
 #ifndef WEIR_BASE_FAIL_H
 #define WEIR_BASE_FAIL_H
 
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "weir/error.h"
+
+/* The text of a variadic function, by its last parameter `fmt`: printed into an array, ... */
+#define WEIR__FORMAT(array, fmt)                                                                  \
+    do {                                                                                          \
+        va_list args_;                                                                            \
+        va_start(args_, fmt);                                                                     \
+        vsnprintf(array, sizeof (array), fmt, args_);                                             \
+        va_end(args_);                                                                            \
+    } while (0)
+/* ... or as long as it is: `text` is freed with free(), `len` an int. NULL, -1: out of memory. */
+#define WEIR__FORMAT_NEW(text, len, fmt)                                                          \
+    do {                                                                                          \
+        va_list args_;                                                                            \
+        va_start(args_, fmt);                                                                     \
+        (len) = vasprintf(&(text), fmt, args_);                                                   \
+        va_end(args_);                                                                            \
+        if ((len) < 0)                                                                            \
+            (text) = NULL;                                                                        \
+    } while (0)
 
 /* weir_fail() with the message "FIELD: ..." and err->field set. The old field of err may be the
  * argument. */

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 static void set(weir_heap *h, size_t at, weir_heap_node *n)
 {
     h->node[at] = n;
@@ -36,14 +38,8 @@ void weir__heap_fini(weir_heap *h)
 
 bool weir__heap_put(weir_heap *h, weir_heap_node *n)
 {
-    if (h->n + 1 >= h->cap) {
-        size_t cap = h->cap ? h->cap * 2 : 64;
-        void  *more = realloc(h->node, cap * sizeof *h->node);
-        if (!more)
-            return false;
-        h->node = more;
-        h->cap = cap;
-    }
+    if (!weir__grow(&h->node, &h->cap, h->n + 2, sizeof *h->node))
+        return false;
     sift_up(h, n, ++h->n);
     return true;
 }

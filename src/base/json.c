@@ -49,6 +49,14 @@ static size_t utf8_len(const unsigned char *s, const unsigned char *end)
     return len;
 }
 
+/* The first in the lowest place. */
+static inline uint64_t eight_bytes(const void *s)
+{
+    uint64_t x;
+    memcpy(&x, s, sizeof x);
+    return le64toh(x);
+}
+
 /* The first byte from `s` that does not stand for itself in a string: not ASCII, a control
  * character, '"' or '\'. Eight bytes at a time while there are eight.
  *
@@ -59,9 +67,7 @@ static inline const unsigned char *skip_plain(const unsigned char *s, const unsi
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
     while (end - s >= 8) {
-        uint64_t x;
-        memcpy(&x, s, sizeof x);
-        x = le64toh(x);
+        uint64_t x = eight_bytes(s);
         uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
         uint64_t found = (x | (x - ones * 0x20) | (quote - ones) | (slash - ones)) & highs;
         if (found)
@@ -333,9 +339,7 @@ static inline const char *to_mark(const char *s, const char *end)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;
     while (end - s >= 8) {
-        uint64_t x;
-        memcpy(&x, s, sizeof x);
-        x = le64toh(x);
+        uint64_t x = eight_bytes(s);
         uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\';
         uint64_t found = (((quote - ones) & ~quote) | ((slash - ones) & ~slash)) & highs;
         if (found)
@@ -564,4 +568,12 @@ void weir__json_string(weir_buf *out, const char *text, size_t len)
     }
     weir__buf_add(out, from, (size_t)(s - from));
     weir__buf_char(out, '"');
+}
+
+void weir__json_text_or_null(weir_buf *out, const char *text)
+{
+    if (text)
+        weir__json_string(out, text, strlen(text));
+    else
+        weir__buf_str(out, "null");
 }

@@ -40,6 +40,8 @@ bool weir__utf8_valid(const char *text, size_t len);
 
 /* A JSON string in quotes, escaped where it must be; bytes that are not UTF-8 become U+FFFD. */
 void weir__json_string(weir_buf *out, const char *text, size_t len);
+/* A text with its NUL; NULL: null. */
+void weir__json_text_or_null(weir_buf *out, const char *text);
 
 /* Valid JSON as it is, but on one line: outside of strings a line break is only white space, and
  * inside it cannot be. */

@@ -2,6 +2,7 @@
  * on one another. */
 #include "base/named.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t hash_of(const char *name)
@@ -30,6 +31,24 @@ bool weir__names_put(weir_names *m, weir_named *thing, const char *name)
     uint64_t hash = hash_of(name);
     *thing = (weir_named){ .same_hash = weir__map_get(m, hash), .hash = hash, .name = name };
     return weir__map_put(m, hash, thing);
+}
+
+void *weir__named_new(size_t size, size_t offset, const char *name)
+{
+    size_t len = strlen(name) + 1;
+    char  *thing = calloc(1, size + len);
+    if (thing)
+        memcpy(thing + offset, name, len);
+    return thing;
+}
+
+void *weir__names_add(weir_names *m, size_t size, size_t offset, const char *name)
+{
+    char *thing = weir__named_new(size, offset, name);
+    if (thing && weir__names_put(m, (weir_named *)thing, thing + offset))
+        return thing;
+    free(thing);
+    return NULL;
 }
 
 void weir__names_remove(weir_names *m, weir_named *thing)

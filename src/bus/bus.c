@@ -382,20 +382,13 @@ static bus_address *find_address(weir_bus *b, const char *name, bool prefix)
                 a = at;
     if (a)
         return a;
-    size_t len = strlen(name) + 1;
-    a = calloc(1, sizeof *a + len);
+    a = prefix ? WEIR__NAMED_NEW(bus_address, name)
+               : WEIR__NAMES_ADD(&b->addresses, bus_address, name);
     if (!a)
         return NULL;
-    memcpy(a->name, name, len);
     a->prefix = prefix;
-    if (prefix) {
+    if (prefix)
         weir__list_append(&b->prefixes, &a->link);
-        return a;
-    }
-    if (!weir__names_put(&b->addresses, &a->named, a->name)) {
-        free(a);
-        return NULL;
-    }
     return a;
 }
 

@@ -302,19 +302,6 @@ static void client_lost(void *ctx)
 
 /* ---- the transport ---- */
 
-static registered *add_registered(bus_client *cl, const char *address)
-{
-    size_t      len = strlen(address) + 1;
-    registered *r = calloc(1, sizeof *r + len);
-    if (!r)
-        return NULL;
-    memcpy(r->name, address, len);
-    if (weir__names_put(&cl->registered, &r->named, r->name))
-        return r;
-    free(r);
-    return NULL;
-}
-
 /* Consumers of prefixes are for messages that this process cannot send out. */
 static bool client_listen(weir_transport *t, const char *address, bool prefix, size_t consumers)
 {
@@ -325,7 +312,7 @@ static bool client_listen(weir_transport *t, const char *address, bool prefix, s
     registered *r = weir__names_get(&cl->registered, address);
     bool        change = !r == (consumers > 0), ok = true;
     if (change && !r)
-        ok = add_registered(cl, address);
+        ok = WEIR__NAMES_ADD(&cl->registered, registered, address);
     if (change && ok) {
         weir_buf out = begin(r ? "unregister" : "register", address);
         post(cl, &out, NULL);           /* if there is no connection, the next one does */

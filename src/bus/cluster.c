@@ -49,28 +49,15 @@ void weir__cluster_poke(weir_cluster *cl)
 
 /* ---- what this process consumes ---- */
 
-static own_address *make_own(weir_cluster *cl, const char *address, bool prefix)
-{
-    size_t       len = strlen(address) + 1;
-    own_address *a = calloc(1, sizeof *a + len);
-    if (!a)
-        return NULL;
-    memcpy(a->name, address, len);
-    a->prefix = prefix;
-    if (weir__names_put(&cl->own[prefix], &a->named, a->name))
-        return a;
-    free(a);
-    return NULL;
-}
-
 static bool cluster_listen(weir_transport *t, const char *address, bool prefix, size_t consumers)
 {
     weir_cluster *cl = (weir_cluster *)t;
     pthread_mutex_lock(&cl->lock);
     own_address *a = weir__names_get(&cl->own[prefix], address);
     if (!a)
-        a = make_own(cl, address, prefix);
+        a = WEIR__NAMES_ADD(&cl->own[prefix], own_address, address);
     if (a) {
+        a->prefix = prefix;
         a->again |= a->changed && !a->n && consumers;
         a->n = consumers;
         if (!a->changed)
@@ -484,14 +471,14 @@ static void cluster_stop(weir_transport *t)
     weir_mailbox_destroy(cl->mailbox);
 }
 
-static void free_own(weir_names *own)
+static void free_own(weir_names *names)
 {
     size_t pos = 0;
-    for (own_address *a; (a = weir__names_next(own, &pos, NULL)); pos = 0) {
-        weir__names_remove(own, &a->named);
+    for (own_address *a; (a = weir__names_next(names, &pos, NULL)); pos = 0) {
+        weir__names_remove(names, &a->named);
         free(a);
     }
-    weir__names_fini(own);
+    weir__names_fini(names);
 }
 
 static void cluster_destroy(weir_transport *t)

@@ -40,18 +40,13 @@ bus_peer *weir__directory_turn(bus_remote *r)
 
 static bus_remote *make_remote(bus_directory *d, const char *name, bool prefix)
 {
-    size_t      len = strlen(name) + 1;
-    bus_remote *r = calloc(1, sizeof *r + len);
+    bus_remote *r = prefix ? WEIR__NAMED_NEW(bus_remote, name)
+                           : WEIR__NAMES_ADD(&d->addresses, bus_remote, name);
     if (!r)
         return NULL;
-    memcpy(r->name, name, len);
     r->prefix = prefix;
-    if (prefix) {
+    if (prefix)
         weir__list_append(&d->prefixes, &r->link);
-    } else if (!weir__names_put(&d->addresses, &r->named, r->name)) {
-        free(r);
-        return NULL;
-    }
     return r;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/named.h"
 #include "bus/inner.h"
 
 /* Has the mailbox decide. */
@@ -213,8 +214,7 @@ void weir__leaders_look(weir_bus *b)
 
 static weir_code make(weir_leader **out, weir_bus *b, const leader_config *config, weir_error *err)
 {
-    size_t       len = strlen(config->name) + 1;
-    weir_leader *l = *out = calloc(1, sizeof *l + len);
+    weir_leader *l = *out = WEIR__NAMED_NEW(weir_leader, config->name);
     leader_call *c = calloc(1, sizeof *c);
     if (!l || !c) {
         free(l);
@@ -223,7 +223,6 @@ static weir_code make(weir_leader **out, weir_bus *b, const leader_config *confi
         return weir_fail(err, WEIR_ENOMEM, "leader: out of memory");
     }
     *c = (leader_call){ .d.call = run_decide, .leader = l };
-    memcpy(l->name, config->name, len);
     l->call = c;
     l->bus = b;
     l->config = *config;

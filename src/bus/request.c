@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/fail.h"
 #include "base/thread.h"
+#include "base/word.h"
 
 /* ---- references ---- */
 
@@ -309,10 +310,5 @@ weir_code weir_message_request(weir_message *m, const weir_content *c, int64_t t
 
 const char *weir_failure_name(weir_failure f)
 {
-    static const char *const name[] = {
-#define X(id, text) text,
-        WEIR_FAILURES(X)
-#undef X
-    };
-    return (unsigned)f < WEIR_FAILURE_COUNT ? name[f] : "";
+    return WEIR__WORD(WEIR_FAILURES, WEIR_FAILURE_COUNT, f, "");
 }

@@ -71,17 +71,7 @@ void weir__vanish_stop(weir_bus *b, vanish_watch *w)
 static care *find(vanish_watch *w, const char *address)
 {
     care *c = weir__names_get(&w->cares, address);
-    if (c)
-        return c;
-    size_t len = strlen(address) + 1;
-    c = calloc(1, sizeof *c + len);
-    if (!c)
-        return NULL;
-    memcpy(c->name, address, len);
-    if (weir__names_put(&w->cares, &c->named, c->name))
-        return c;
-    free(c);
-    return NULL;
+    return c ? c : WEIR__NAMES_ADD(&w->cares, care, address);
 }
 
 bool weir__vanish_add(weir_bus *b, vanish_watch *w, const char *address)

@@ -182,11 +182,11 @@ void jw_string(FILE *out, const char *text, size_t len)
 }
 
 /* `text` is freed. */
-static weir_code write_line(FILE *out, char *text, size_t len, weir_error *err)
+static weir_code write_line(FILE *out, char *text, weir_error *err)
 {
     if (!text)
         return weir_fail(err, WEIR_ENOMEM, "out of memory");
-    jw_json(out, text, len);
+    jw_json(out, text, strlen(text));
     fputc('\n', out);
     free(text);
     return WEIR_OK;
@@ -194,28 +194,20 @@ static weir_code write_line(FILE *out, char *text, size_t len, weir_error *err)
 
 weir_code jw_job(FILE *out, const weir_job *job, weir_error *err)
 {
-    size_t len;
-    char  *text = weir_job_json(job, &len);
-    return write_line(out, text, len, err);
+    return write_line(out, weir_job_json(job, NULL), err);
 }
 
 weir_code jw_stats(FILE *out, const weir_stats *stats, weir_error *err)
 {
-    size_t len;
-    char  *text = weir_stats_json(stats, &len);
-    return write_line(out, text, len, err);
+    return write_line(out, weir_stats_json(stats, NULL), err);
 }
 
 weir_code jw_errors(FILE *out, const weir_error_groups *groups, weir_error *err)
 {
-    size_t len;
-    char  *text = weir_error_groups_json(groups, &len);
-    return write_line(out, text, len, err);
+    return write_line(out, weir_error_groups_json(groups, NULL), err);
 }
 
 weir_code jw_type(FILE *out, const weir_type_stats *type, weir_error *err)
 {
-    size_t len;
-    char  *text = weir_type_json(type, &len);
-    return write_line(out, text, len, err);
+    return write_line(out, weir_type_json(type, NULL), err);
 }

@@ -1,12 +1,12 @@
 /* cron_parse.c - reads an expression: see cron.h. Each field becomes bit sets; nothing is expanded
  * before its numbers are known to be in range. */
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/fail.h"
 #include "core/cron.h"
 #include "core/cron_days.h"
 #include "weir/job.h"
@@ -44,11 +44,8 @@ static weir_code bad(const reader *r, const char *where, const char *fmt, ...) W
 
 static weir_code bad(const reader *r, const char *where, const char *fmt, ...)
 {
-    char    why[160];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(why, sizeof why, fmt, args);
-    va_end(args);
+    char why[160];
+    WEIR__FORMAT(why, fmt);
     return weir_fail(r->err, WEIR_EINVAL, "\"%.40s\", column %d, %s: %s", r->text,
                      (int)(where - r->text) + 1, r->kind->name, why);
 }

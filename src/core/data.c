@@ -95,29 +95,32 @@ static bool find_step(piece *value, const step *s)
     return found;
 }
 
-static bool find(const weir_job *job, const char *path, piece *out)
+static const piece nothing;         /* its text is NULL */
+
+static piece find(const weir_job *job, const char *path)
 {
     const char *from = path;
+    piece       at = { job->data, job->data_len };
     step        s;
-    *out = (piece){ job->data, job->data_len };
     if (!job->data)
-        return false;
+        return nothing;
     while (*path) {
         path = read_step(path, path == from, &s);
-        if (!path || !find_step(out, &s))
-            return false;
+        if (!path || !find_step(&at, &s))
+            return nothing;
     }
-    size_t space = strspn(out->text, " \t\r\n");
-    out->text += space;
-    out->len = (size_t)(weir__json_end((piece){ out->text, out->len - space }) - out->text);
-    return out->len > 0;
+    size_t space = strspn(at.text, " \t\r\n");
+    at.text += space;
+    at.len = (size_t)(weir__json_end((piece){ at.text, at.len - space }) - at.text);
+    return at.len ? at : nothing;
 }
 
 /* A value is one of the members, whatever its name looks like. */
-static bool find_value(const weir_job *job, const char *name, piece *out)
+static piece find_value(const weir_job *job, const char *name)
 {
-    *out = (piece){ job->values, job->values_len };
-    return job->values && find_step(out, &(step){ .name = name, .len = strlen(name) });
+    piece at = { job->values, job->values_len };
+    step  s = { .name = name, .len = strlen(name) };
+    return job->values && find_step(&at, &s) ? at : nothing;
 }
 
 /* ---- numbers ---- */
@@ -165,49 +168,51 @@ static bool to_int(piece value, int64_t *out)
     return true;
 }
 
-int64_t weir_data_int(const weir_job *job, const char *path, int64_t otherwise)
+static int64_t int_of(piece value, int64_t otherwise)
 {
-    piece   value;
     int64_t n;
-    return find(job, path, &value) && to_int(value, &n) ? n : otherwise;
+    return value.text && to_int(value, &n) ? n : otherwise;
 }
 
-double weir_data_number(const weir_job *job, const char *path, double otherwise)
+int64_t weir_data_int(const weir_job *job, const char *path, int64_t otherwise)
 {
-    piece  value;
-    double d;
-    return find(job, path, &value) && to_number(value, &d) ? d : otherwise;
+    return int_of(find(job, path), otherwise);
 }
 
 int64_t weir_value_int(const weir_job *job, const char *name, int64_t otherwise)
 {
-    piece   value;
-    int64_t n;
-    return find_value(job, name, &value) && to_int(value, &n) ? n : otherwise;
+    return int_of(find_value(job, name), otherwise);
+}
+
+static double number_of(piece value, double otherwise)
+{
+    double d;
+    return value.text && to_number(value, &d) ? d : otherwise;
+}
+
+double weir_data_number(const weir_job *job, const char *path, double otherwise)
+{
+    return number_of(find(job, path), otherwise);
 }
 
 double weir_value_number(const weir_job *job, const char *name, double otherwise)
 {
-    piece  value;
-    double d;
-    return find_value(job, name, &value) && to_number(value, &d) ? d : otherwise;
+    return number_of(find_value(job, name), otherwise);
 }
 
-static bool to_bool(piece value, bool otherwise)
+static bool bool_of(piece value, bool otherwise)
 {
-    return *value.text == 't' || (*value.text != 'f' && otherwise);
+    return !value.text ? otherwise : *value.text == 't' || (*value.text != 'f' && otherwise);
 }
 
 bool weir_data_bool(const weir_job *job, const char *path, bool otherwise)
 {
-    piece value;
-    return find(job, path, &value) ? to_bool(value, otherwise) : otherwise;
+    return bool_of(find(job, path), otherwise);
 }
 
 bool weir_value_bool(const weir_job *job, const char *name, bool otherwise)
 {
-    piece value;
-    return find_value(job, name, &value) ? to_bool(value, otherwise) : otherwise;
+    return bool_of(find_value(job, name), otherwise);
 }
 
 /* ---- texts ---- */
@@ -229,7 +234,7 @@ static const char *kept_text(struct weir__texts *t, const char *from)
 static const char *text_of(weir_job *job, piece value, const char *otherwise)
 {
     size_t len;
-    if (*value.text != '"')
+    if (!value.text || *value.text != '"')
         return otherwise;
     struct weir__texts *first = __atomic_load_n(&job->texts, __ATOMIC_ACQUIRE);
     const char         *text = kept_text(first, value.text);
@@ -250,14 +255,12 @@ static const char *text_of(weir_job *job, piece value, const char *otherwise)
 
 const char *weir_data_text(weir_job *job, const char *path, const char *otherwise)
 {
-    piece value;
-    return find(job, path, &value) ? text_of(job, value, otherwise) : otherwise;
+    return text_of(job, find(job, path), otherwise);
 }
 
 const char *weir_value_text(weir_job *job, const char *name, const char *otherwise)
 {
-    piece value;
-    return find_value(job, name, &value) ? text_of(job, value, otherwise) : otherwise;
+    return text_of(job, find_value(job, name), otherwise);
 }
 
 bool weir_json_valid(const char *text, size_t len)

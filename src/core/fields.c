@@ -293,24 +293,37 @@ weir_code weir__as_bool(weir_reader *in, const weir_field *f, piece value, void 
     return WEIR_OK;
 }
 
+/* The words of an enum. parse() is that of the enum, and writes one. */
+static weir_code as_word(weir_reader *in, piece value, bool (*parse)(const char *text, void *to),
+                         const char *words, void *to)
+{
+    char        room[16];
+    const char *text = short_text(value, room, sizeof room);
+    return text && parse(text, to) ? WEIR_OK : weir__not_a(in, value, words);
+}
+
+static bool parse_state(const char *text, void *to)
+{
+    return weir_state_parse(text, to);
+}
+
+static bool parse_sort(const char *text, void *to)
+{
+    return weir_sort_parse(text, to);
+}
+
 weir_code weir__as_state(weir_reader *in, const weir_field *f, piece value, void *to)
 {
     (void)f;
-    char        room[16];
-    const char *text = short_text(value, room, sizeof room);
-    return text && weir_state_parse(text, to)
-               ? WEIR_OK : weir__not_a(in, value, "inactive, delayed, active, complete, failed or "
-                                                  "cancelled");
+    return as_word(in, value, parse_state,
+                   "inactive, delayed, active, complete, failed or cancelled", to);
 }
 
 weir_code weir__as_sort(weir_reader *in, const weir_field *f, piece value, void *to)
 {
     (void)f;
-    char        room[16];
-    const char *text = short_text(value, room, sizeof room);
-    return text && weir_sort_parse(text, to)
-               ? WEIR_OK : weir__not_a(in, value, "id, created, started, ended, took, attempts or "
-                                                  "priority");
+    return as_word(in, value, parse_sort,
+                   "id, created, started, ended, took, attempts or priority", to);
 }
 
 weir_code weir__as_priority(weir_reader *in, const weir_field *f, piece value, void *to)

@@ -1,11 +1,12 @@
 /* results.c - making and releasing what the library gives to its callers. */
 #include "core/results.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+#include "base/word.h"
 #include "weir/weir.h"
 
 /* Room for one more behind n: arrays have a power of two of places, so that none must note how
@@ -183,11 +184,9 @@ bool weir__report_line(weir_report *report, const char *fmt, ...)
     if (!line)
         return false;
     report->line = line;
-    va_list args;
-    va_start(args, fmt);
-    int n = vasprintf(&report->line[report->n], fmt, args);
-    va_end(args);
-    if (n < 0)
+    int len;
+    WEIR__FORMAT_NEW(report->line[report->n], len, fmt);
+    if (len < 0)
         return false;
     report->n++;
     return true;
@@ -207,12 +206,7 @@ void weir_report_free(weir_report *r)
 
 const char *weir_remedy_name(weir_remedy remedy)
 {
-    static const char *const names[] = {
-#define X(name, text) text,
-        WEIR_REMEDIES(X)
-#undef X
-    };
-    return (unsigned)remedy < WEIR_REMEDY_COUNT ? names[remedy] : "?";
+    return WEIR__WORD(WEIR_REMEDIES, WEIR_REMEDY_COUNT, remedy, "?");
 }
 
 weir_explanation *weir__explanation_create(weir_job *job)
@@ -274,12 +268,10 @@ bool weir__story_moment(weir_story *s, int64_t at, const char *fmt, ...)
     if (!moment)
         return false;
     s->moment = moment;
-    char   *what = NULL;
-    va_list args;
-    va_start(args, fmt);
-    int n = vasprintf(&what, fmt, args);
-    va_end(args);
-    if (n < 0)
+    char *what;
+    int   len;
+    WEIR__FORMAT_NEW(what, len, fmt);
+    if (len < 0)
         return false;
     s->moment[s->n++] = (weir_moment){ .at = at, .what = what };
     return true;

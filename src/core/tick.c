@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 /* ---- one job ---- */
 
 bool weir__job_is_due(const weir_job *j, weir_due sort)
@@ -121,14 +123,8 @@ typedef struct run {
 
 bool weir__due_add(weir_due_list *list, uint64_t id)
 {
-    if (list->n == list->cap) {
-        size_t    cap = list->cap ? 2 * list->cap : 64;
-        uint64_t *more = realloc(list->id, cap * sizeof *more);
-        if (!more)
-            return false;
-        list->id = more;
-        list->cap = cap;
-    }
+    if (!weir__grow(&list->id, &list->cap, list->n + 1, sizeof *list->id))
+        return false;
     list->id[list->n++] = id;
     return true;
 }

@@ -1,7 +1,6 @@
 /* values.c - the values of a job: see values.h. */
 #include "core/values.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,11 +37,8 @@ static bool is_plain(char c)
 static weir_code WEIR_PRINTF(4, 5) wrong_value(weir_error *err, weir_code code, const char *name,
                                                const char *fmt, ...)
 {
-    char    what[WEIR_ERROR_MAX];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(what, sizeof what, fmt, args);
-    va_end(args);
+    char what[WEIR_ERROR_MAX];
+    WEIR__FORMAT(what, fmt);
     weir__fail_field(err, code, name, "%s", what);
     return weir__fail_inside(err, code, "values");
 }

@@ -151,11 +151,6 @@ static const weir_repeat repeat[] = { { weir__op_always, ask, recall } };
 
 /* ---- as JSON ---- */
 
-static size_t size(const weir_op *op)
-{
-    return WEIR__OP_SIZE + op->u.finish.len;
-}
-
 static void write_request(weir_buf *b, const weir_op *op)
 {
     const weir_op_finish *f = &op->u.finish;
@@ -236,5 +231,5 @@ const weir_op_row weir__row_finish = WEIR_OP_ROW(
     "finish", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_work,
     /* writes */ weir__op_always, weir__op_no_steps, action, weir__op_no_detail, job,
     /* each */ false, type, weir__op_no_data, weir__op_no_token, repeat, take, most,
-    weir__op_no_result, weir__op_no_cut, check, copy, clear, release, size, write_request,
-    request, read_request, write_answer, answer, read_answer);
+    weir__op_no_result, weir__op_no_cut, check, copy, clear, release, weir__op_with_bytes,
+    write_request, request, read_request, write_answer, answer, read_answer);

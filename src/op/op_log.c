@@ -24,11 +24,6 @@ static void copy(weir_copier *c, weir_op *op)
 
 /* ---- as JSON ---- */
 
-static size_t size(const weir_op *op)
-{
-    return WEIR__OP_SIZE + op->u.log.len;
-}
-
 static void write_request(weir_buf *b, const weir_op *op)
 {
     const weir_op_log *l = &op->u.log;
@@ -56,8 +51,8 @@ static weir_code read_request(weir_reader *in, op_request *r)
 
 const weir_op_row weir__row_log = WEIR_OP_ROW(
     "log", WEIR_LANE_WORK, WEIR_SCOPE_NAMED, /* slow */ false, weir__role_work,
-    /* writes */ weir__op_always, weir__op_no_steps, weir__op_no_action, weir__op_no_detail,
-    job, /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
-    weir__repeat_never, weir__op_no_take, weir__op_no_jobs, weir__op_no_result, weir__op_no_cut,
-    check, copy, weir__op_no_output, weir__op_no_output, size, write_request, request,
+    /* writes */ weir__op_always, weir__op_no_steps, weir__op_no_action, weir__op_no_detail, job,
+    /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token, weir__repeat_never,
+    weir__op_no_take, weir__op_no_jobs, weir__op_no_result, weir__op_no_cut, check, copy,
+    weir__op_no_output, weir__op_no_output, weir__op_with_bytes, write_request, request,
     read_request, weir__op_no_members, weir__op_no_answer, weir__op_answered);

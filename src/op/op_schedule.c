@@ -59,11 +59,6 @@ static const weir_repeat repeat[] = { { weir__op_always, ask, recall } };
 
 /* ---- as JSON ---- */
 
-static size_t size(const weir_op *op)
-{
-    return WEIR__OP_SIZE + op->u.schedule.len;
-}
-
 static void write_request(weir_buf *b, const weir_op *op)
 {
     const weir_op_schedule *o = &op->u.schedule;
@@ -119,8 +114,8 @@ static weir_code read_answer(weir_reader *in, op_answer *a)
 
 const weir_op_row weir__row_schedule = WEIR_OP_ROW(
     "schedule", WEIR_LANE_OTHER, WEIR_SCOPE_QUEUE, /* slow */ false, weir__role_admin,
-    /* writes */ weir__op_always, weir__op_no_steps, action, weir__op_no_detail,
-    weir__op_no_job, /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token,
-    repeat, weir__op_no_take, weir__op_no_jobs, weir__op_no_result, weir__op_no_cut, check,
-    copy, clear, clear, size, write_request, request, read_request, write_answer, answer,
+    /* writes */ weir__op_always, weir__op_no_steps, action, weir__op_no_detail, weir__op_no_job,
+    /* each */ false, weir__op_no_type, weir__op_no_data, weir__op_no_token, repeat,
+    weir__op_no_take, weir__op_no_jobs, weir__op_no_result, weir__op_no_cut, check, copy, clear,
+    clear, weir__op_with_bytes, write_request, request, read_request, write_answer, answer,
     read_answer);

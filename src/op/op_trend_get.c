@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "core/job.h"
 #include "op/row.h"
 
@@ -12,19 +13,6 @@ weir_trend_rows *weir__trend_rows_create(void)
     return calloc(1, sizeof(weir_trend_rows));
 }
 
-static bool has_room(weir_trend_rows *rows)
-{
-    if (rows->n < rows->cap)
-        return true;
-    size_t          cap = rows->cap ? 2 * rows->cap : 16;
-    weir_trend_row *row = realloc(rows->row, cap * sizeof *row);
-    if (!row)
-        return false;
-    rows->row = row;
-    rows->cap = cap;
-    return true;
-}
-
 bool weir__trend_rows_add(weir_trend_rows *rows, const weir_trend_row *row)
 {
     char       record[WEIR_TREND_MAX_BYTES];
@@ -32,7 +20,9 @@ bool weir__trend_rows_add(weir_trend_rows *rows, const weir_trend_row *row)
     if (weir__trend_read(&t, row->record, NULL))
         return true;
     size_t record_len = weir__trend_write(&t, record) + 1, type_len = strlen(row->type) + 1;
-    char  *block = has_room(rows) ? malloc(type_len + record_len) : NULL;
+    if (!weir__grow(&rows->row, &rows->cap, rows->n + 1, sizeof *rows->row))
+        return false;
+    char *block = malloc(type_len + record_len);
     if (!block)
         return false;
     rows->row[rows->n++] = (weir_trend_row){

@@ -119,11 +119,6 @@ static const weir_repeat repeat[] = { { may_repeat, ask, recall } };
 
 /* ---- as JSON ---- */
 
-static size_t size(const weir_op *op)
-{
-    return WEIR__OP_SIZE + op->u.update.change.data_len + op->u.update.change.values_len;
-}
-
 static void write_request(weir_buf *b, const weir_op *op)
 {
     const weir_op_update *u = &op->u.update;
@@ -200,4 +195,4 @@ const weir_op_row weir__row_update = WEIR_OP_ROW(
     /* writes */ weir__op_always, weir__op_no_steps, action, detail, job, /* each */ false,
     weir__op_no_type, data, weir__op_no_token, repeat, weir__op_no_take, weir__op_no_jobs,
     weir__op_no_result, weir__op_no_cut, check, copy, weir__op_no_output, weir__op_no_output,
-    size, write_request, request, weir__op_read, write_answer, answer, read_answer);
+    weir__op_with_bytes, write_request, request, weir__op_read, write_answer, answer, read_answer);

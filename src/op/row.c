@@ -148,6 +148,11 @@ size_t weir__op_small(const weir_op *op)
     return WEIR__OP_SIZE;
 }
 
+size_t weir__op_with_bytes(const weir_op *op)
+{
+    return WEIR__OP_SIZE + weir__op_copy_size(op);
+}
+
 void weir__op_no_members(weir_buf *out, const weir_op *op)
 {
     (void)out, (void)op;

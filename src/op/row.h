@@ -53,6 +53,7 @@ void weir__op_no_copy(weir_copier *c, weir_op *op);
 void weir__op_no_output(weir_op *op);
 enum { WEIR__OP_SIZE = 256 };                   /* JSON of a request without long texts */
 size_t weir__op_small(const weir_op *op);
+size_t weir__op_with_bytes(const weir_op *op);  /* and what copy() copies */
 void weir__op_no_members(weir_buf *out, const weir_op *op);
 extern const weir_field weir__op_no_answer[];   /* only the error */
 weir_code weir__op_read(weir_reader *in, op_request *r);            /* the table reads it all */

@@ -4,7 +4,6 @@
 #include "runtime/delivery.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,48 +95,30 @@ weir_code weir_job_return(weir_job *job, int64_t delay_ms, weir_error *err)
     return refuse(job, &why, err);
 }
 
-/* printf into a text, and end the job or log with it. */
-typedef weir_code text_fn(weir_job *job, const char *text, size_t len);
-
-static weir_code with_text(weir_job *job, text_fn *fn, const char *fmt, va_list args)
+/* `text` is freed; NULL: out of memory. */
+static weir_code end_failed(weir_job *job, weir_outcome outcome, char *text, int len)
 {
-    char *text = NULL;
-    int   n = vasprintf(&text, fmt, args);
-    if (n < 0)
+    if (!text)
         return WEIR_ENOMEM;
-    weir_code rc = fn(job, text, (size_t)n);
+    weir_code rc = end(job, outcome, text, (size_t)len, 0, NULL);
     free(text);
-    return rc;
-}
-
-static weir_code fail_with(weir_job *job, const char *text, size_t len)
-{
-    weir_code rc = end(job, WEIR_OUTCOME_FAIL, text, len, 0, NULL);
     return rc ? rc : WEIR_EJOB;
 }
 
 weir_code weir_job_fail(weir_job *job, const char *fmt, ...)
 {
-    va_list args;
-    va_start(args, fmt);
-    weir_code rc = with_text(job, fail_with, fmt, args);
-    va_end(args);
-    return rc;
-}
-
-static weir_code give_up_with(weir_job *job, const char *text, size_t len)
-{
-    weir_code rc = end(job, WEIR_OUTCOME_GIVE_UP, text, len, 0, NULL);
-    return rc ? rc : WEIR_EJOB;
+    char *text;
+    int   len;
+    WEIR__FORMAT_NEW(text, len, fmt);
+    return end_failed(job, WEIR_OUTCOME_FAIL, text, len);
 }
 
 weir_code weir_job_give_up(weir_job *job, const char *fmt, ...)
 {
-    va_list args;
-    va_start(args, fmt);
-    weir_code rc = with_text(job, give_up_with, fmt, args);
-    va_end(args);
-    return rc;
+    char *text;
+    int   len;
+    WEIR__FORMAT_NEW(text, len, fmt);
+    return end_failed(job, WEIR_OUTCOME_GIVE_UP, text, len);
 }
 
 /* Run an operation about a taken job, and learn from the answer whether the job is still ours. */
@@ -154,20 +135,18 @@ static weir_code run(weir_job *job, weir_op op, weir_error *err)
     return rc ? refuse(job, &why, err) : WEIR_OK;
 }
 
-static weir_code log_with(weir_job *job, const char *text, size_t len)
-{
-    return run(job, (weir_op){ .kind = WEIR_OP_LOG, .u.log = {
-        .id = job->id, .delivery = job->delivery, .text = text, .len = len } }, NULL);
-}
-
 weir_code weir_job_log(weir_job *job, const char *fmt, ...)
 {
+    char *text;
+    int   len;
     if (!job->taken)
         return not_taken(job, NULL);
-    va_list args;
-    va_start(args, fmt);
-    weir_code rc = with_text(job, log_with, fmt, args);
-    va_end(args);
+    WEIR__FORMAT_NEW(text, len, fmt);
+    if (!text)
+        return WEIR_ENOMEM;
+    weir_code rc = run(job, (weir_op){ .kind = WEIR_OP_LOG, .u.log = {
+        .id = job->id, .delivery = job->delivery, .text = text, .len = (size_t)len } }, NULL);
+    free(text);
     return rc;
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_CAP = 64 };
+#include "base/grow.h"
 
 typedef struct outbox_text {
     struct outbox_text *next;
@@ -12,17 +12,7 @@ typedef struct outbox_text {
 
 bool weir__outbox_reserve(weir_outbox *o, size_t n)
 {
-    if (o->n + n <= o->cap)
-        return true;
-    size_t cap = o->cap ? o->cap * 2 : FIRST_CAP;
-    while (cap < o->n + n)
-        cap *= 2;
-    weir_event *more = realloc(o->events, cap * sizeof *more);
-    if (!more)
-        return false;
-    o->events = more;
-    o->cap = cap;
-    return true;
+    return weir__grow(&o->events, &o->cap, o->n + n, sizeof *o->events);
 }
 
 bool weir__outbox_add(weir_outbox *o, const weir_event *event)

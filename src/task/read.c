@@ -184,10 +184,7 @@ bool weir__task_of_job(weir_job *job, bool borrow, weir_task **out)
 static void add_text(weir_buf *b, const char *name, const char *text)
 {
     weir__buf_printf(b, ",\"%s\":", name);
-    if (text)
-        weir__json_string(b, text, strlen(text));
-    else
-        weir__buf_str(b, "null");
+    weir__json_text_or_null(b, text);
 }
 
 static void add_raw(weir_buf *b, const char *name, const char *json, size_t len)

@@ -1,5 +1,4 @@
 /* run.c - one run of a task: hooks, handler, and what becomes of its job. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,12 +46,10 @@ weir_code weir_task_done(weir_task_run *run, const char *text, const char *resul
 
 weir_code weir_task_fail(weir_task_run *run, const char *fmt, ...)
 {
-    char   *text = NULL;
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vasprintf(&text, fmt, ap);
-    va_end(ap);
-    if (n < 0)
+    char *text;
+    int   len;
+    WEIR__FORMAT_NEW(text, len, fmt);
+    if (len < 0)
         return WEIR_ENOMEM;
     free(run->said);
     run->said = text;

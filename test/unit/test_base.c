@@ -1,4 +1,4 @@
-/* test_base.c - errors, buffers, cutting text, the map, lists, rings, deadlines. */
+/* test_base.c - errors, buffers, cutting text, arrays, the map, names, lists, rings, deadlines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,9 +14,12 @@
 #include "base/heap.h"
 #include "base/inbox.h"
 #include "base/fail.h"
+#include "base/grow.h"
 #include "base/map.h"
+#include "base/named.h"
 #include "base/rate.h"
 #include "base/ring.h"
+#include "base/sorted.h"
 #include "weir/error.h"
 
 /* ---- errors ---- */
@@ -190,6 +193,51 @@ static void cut_never_splits_a_character(void **state)
                          cases[i].keep);
 }
 
+/* ---- arrays ---- */
+
+static void an_array_grows_and_keeps_its_elements(void **state)
+{
+    (void)state;
+    int   *array = NULL;
+    size_t cap = 0, moves = 0;
+    for (int i = 0; i < 1000; i++) {
+        size_t before = cap;
+        assert_true(weir__grow(&array, &cap, (size_t)i + 1, sizeof *array));
+        assert_true(cap > (size_t)i);
+        moves += cap != before;
+        array[i] = i;
+    }
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(array[i], i);
+    assert_in_range(moves, 1, 10);
+    assert_true(weir__grow(&array, &cap, 5000, sizeof *array));
+    assert_true(cap >= 5000);
+    int *same = array;
+    assert_false(weir__grow(&array, &cap, SIZE_MAX / 2, sizeof *array));
+    assert_ptr_equal(array, same);
+    assert_int_equal(array[999], 999);
+    free(array);
+}
+
+static int compare_int(const void *key, const void *element)
+{
+    return *(const int *)key - *(const int *)element;
+}
+
+static void a_sorted_array_has_a_place_for_each_key(void **state)
+{
+    (void)state;
+    const int array[] = { 10, 20, 20, 30 };
+    const struct {
+        int    key;
+        size_t place;
+    } want[] = { { 9, 0 }, { 10, 0 }, { 11, 1 }, { 20, 1 }, { 21, 3 }, { 30, 3 }, { 31, 4 } };
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        assert_int_equal(weir__sorted_place(&want[i].key, array, 4, sizeof *array, compare_int),
+                         want[i].place);
+    assert_int_equal(weir__sorted_place(&want[0].key, NULL, 0, sizeof *array, compare_int), 0);
+}
+
 /* ---- the map ---- */
 
 static void map_starts_empty(void **state)
@@ -270,6 +318,31 @@ static void map_walk_may_remove_what_it_sees(void **state)
     for (uint64_t k = 1; k <= N; k++)
         assert_true(!weir__map_get(&m, k) == (k % 3 != 0));
     weir__map_fini(&m);
+}
+
+/* ---- names ---- */
+
+typedef struct thing {
+    weir_named named;
+    int        n;
+    char       name[];
+} thing;
+
+static void a_new_thing_has_its_name_and_is_found_by_it(void **state)
+{
+    (void)state;
+    weir_names names = { 0 };
+    thing     *apart = WEIR__NAMED_NEW(thing, "mail"), *in = WEIR__NAMES_ADD(&names, thing, "mail");
+    assert_non_null(apart);
+    assert_string_equal(apart->name, "mail");
+    assert_int_equal(apart->n, 0);
+    assert_non_null(in);
+    assert_string_equal(in->name, "mail");
+    assert_ptr_equal(weir__names_get(&names, "mail"), in);
+    assert_null(weir__names_get(&names, "post"));
+    weir__names_fini(&names);
+    free(apart);
+    free(in);
 }
 
 /* ---- lists ---- */
@@ -529,9 +602,12 @@ int main(void)
         cmocka_unit_test(buf_gives_its_bytes_away),
         cmocka_unit_test(buf_remembers_that_it_failed),
         cmocka_unit_test(cut_never_splits_a_character),
+        cmocka_unit_test(an_array_grows_and_keeps_its_elements),
+        cmocka_unit_test(a_sorted_array_has_a_place_for_each_key),
         cmocka_unit_test(map_starts_empty),
         cmocka_unit_test(map_agrees_with_an_array),
         cmocka_unit_test(map_walk_may_remove_what_it_sees),
+        cmocka_unit_test(a_new_thing_has_its_name_and_is_found_by_it),
         cmocka_unit_test(list_keeps_its_order_both_ways),
         cmocka_unit_test(a_rate_is_the_mean_of_the_last_seconds),
         cmocka_unit_test(heap_gives_what_is_due_first),

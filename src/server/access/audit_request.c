@@ -1,10 +1,10 @@
 /* audit_request.c - what of requests goes to the audit log: see audit.h. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "server/access/audit.h"
 #include "server/http/inner.h"
 
@@ -121,12 +121,9 @@ void srv_audit_id(srv_request *r, uint64_t id)
 void srv_audit_detail(srv_request *r, const char *fmt, ...)
 {
     note   *n = note_of(r);
-    va_list args;
     if (!n)
         return;
-    va_start(args, fmt);
-    vsnprintf(n->detail, sizeof n->detail, fmt, args);
-    va_end(args);
+    WEIR__FORMAT(n->detail, fmt);
 }
 
 void srv_audit_failed(srv_request *r, int status)

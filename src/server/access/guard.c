@@ -2,7 +2,6 @@
 #include "server/access/guard.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/fail.h"
 #include "server/access/tokens.h"
 
 static const int64_t LONG_AGO = INT64_MIN / 2;
@@ -48,11 +48,8 @@ struct srv_guard {
 static bool refuse(srv_refusal *no, int status, const char *fmt, ...) WEIR_PRINTF(3, 4);
 static bool refuse(srv_refusal *no, int status, const char *fmt, ...)
 {
-    va_list args;
     *no = (srv_refusal){ .status = status };
-    va_start(args, fmt);
-    vsnprintf(no->why, sizeof no->why, fmt, args);
-    va_end(args);
+    WEIR__FORMAT(no->why, fmt);
     return false;
 }
 

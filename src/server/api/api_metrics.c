@@ -58,26 +58,20 @@ static void write_types(weir_buf *out, const weir_type_stats *t, size_t n, int64
                              (unsigned long long)t[i].count[state]);
         }
     }
-    srv_metric_head(out, "weir_executions_completed_total", "counter",
-                    "Executions that succeeded, ever; kept with the jobs.");
-    for (size_t i = 0; i < n; i++)
-        line(out, "weir_executions_completed_total", &t[i], t[i].completed);
-    srv_metric_head(out, "weir_executions_failed_total", "counter",
-                    "Executions that failed, ever; kept with the jobs.");
-    for (size_t i = 0; i < n; i++)
-        line(out, "weir_executions_failed_total", &t[i], t[i].failed);
-    srv_metric_head(out, "weir_work_seconds_total", "counter",
-                    "Time spent in executions that succeeded, ever.");
-    for (size_t i = 0; i < n; i++)
-        seconds_line(out, "weir_work_seconds_total", &t[i], t[i].work_ms);
-    srv_metric_head(out, "weir_oldest_waiting_seconds", "gauge",
-                    "Age of the job that is next; 0 when none waits.");
-    for (size_t i = 0; i < n; i++)
-        seconds_line(out, "weir_oldest_waiting_seconds", &t[i],
-                     t[i].oldest_at && now > t[i].oldest_at ? now - t[i].oldest_at : 0);
-    srv_metric_head(out, "weir_type_paused", "gauge", "1: no worker takes jobs of this type.");
-    for (size_t i = 0; i < n; i++)
-        line(out, "weir_type_paused", &t[i], t[i].paused);
+#define EACH(name, kind, about, line, value)                                                      \
+    srv_metric_head(out, name, kind, about);                                                      \
+    for (size_t i = 0; i < n; i++)                                                                \
+        line(out, name, &t[i], value)
+    EACH("weir_executions_completed_total", "counter",
+         "Executions that succeeded, ever; kept with the jobs.", line, t[i].completed);
+    EACH("weir_executions_failed_total", "counter",
+         "Executions that failed, ever; kept with the jobs.", line, t[i].failed);
+    EACH("weir_work_seconds_total", "counter", "Time spent in executions that succeeded, ever.",
+         seconds_line, t[i].work_ms);
+    EACH("weir_oldest_waiting_seconds", "gauge", "Age of the job that is next; 0 when none waits.",
+         seconds_line, t[i].oldest_at && now > t[i].oldest_at ? now - t[i].oldest_at : 0);
+    EACH("weir_type_paused", "gauge", "1: no worker takes jobs of this type.", line, t[i].paused);
+#undef EACH
 }
 
 static void write_store(weir_buf *out, weir_queue *q)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "server/http/inner.h"
 #include "server/live/workers.h"
 
@@ -37,18 +38,15 @@ static int by_worker(const void *a, const void *b)
     return order ? order : x->id < y->id ? -1 : x->id > y->id;
 }
 
+static int compare_worker(const void *worker, const void *job)
+{
+    return strcmp(worker, ((const held *)job)->worker);
+}
+
 /* The first that this worker holds, or where it would be. */
 static size_t first_of(const survey *s, const char *worker)
 {
-    size_t low = 0, high = s->n;
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        if (strcmp(s->held[mid].worker, worker) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return weir__sorted_place(worker, s->held, s->n, sizeof *s->held, compare_worker);
 }
 
 /* The types it takes, or only the token's. False: none of them. */

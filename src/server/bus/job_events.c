@@ -66,7 +66,7 @@ struct srv_job_events {
     pthread_t        thread;
     bool             threaded;
     weir_names       remotes;       /* guarded by the bus's lock */
-    wishes           here, elsewhere;
+    wishes  here, elsewhere;
     atomic_bool      leads;
     _Atomic uint64_t lost_total, too_long;
     pthread_mutex_t  lock;          /* guards what follows, up to `jobs` */
@@ -131,13 +131,13 @@ static void wish(srv_job_events *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-static void count_wish(srv_job_events *e, wishes *w, const char *address, bool on)
+static void count_wish(srv_job_events *e, wishes *counts, const char *address, bool on)
 {
     weir_event_kind kind;
     if (!kind_of(address, &kind))
         return;
-    atomic_fetch_add(&w->by_kind[kind], on ? 1 : (uint32_t)-1);
-    atomic_fetch_add(&w->all, on ? 1 : (uint32_t)-1);
+    atomic_fetch_add(&counts->by_kind[kind], on ? 1 : (uint32_t)-1);
+    atomic_fetch_add(&counts->all, on ? 1 : (uint32_t)-1);
     wish(e);
 }
 
@@ -152,18 +152,11 @@ static void remote_changed(weir_bus_watch *w, const char *address, bool on)
 {
     srv_job_events *e = (srv_job_events *)w;
     remote         *r = weir__names_get(&e->remotes, address);
-    size_t          len = strlen(address) + 1;
     if (on == (r != NULL))
         return;
     if (on) {
-        r = calloc(1, sizeof *r + len);
-        if (!r)
+        if (!WEIR__NAMES_ADD(&e->remotes, remote, address))
             return;
-        memcpy(r->name, address, len);
-        if (!weir__names_put(&e->remotes, &r->named, r->name)) {
-            free(r);
-            return;
-        }
     } else {
         weir__names_remove(&e->remotes, &r->named);
         free(r);

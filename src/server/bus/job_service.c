@@ -5,11 +5,11 @@
 #include "server/bus/job_service.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
 #include "server/bus/job_call.h"
 
 /* ---- calls ---- */
@@ -42,11 +42,8 @@ void job_call_reply(job_call *c)
 
 void job_call_fail(job_call *c, int code, const char *fmt, ...)
 {
-    char    text[WEIR_ERROR_MAX + 100];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
+    char text[WEIR_ERROR_MAX + 100];
+    WEIR__FORMAT(text, fmt);
     weir_message_fail(c->m, code, text, NULL);
     release(c);
 }

@@ -66,10 +66,7 @@ void srv_access_log_destroy(srv_access_log *l)
 static void add_text(weir_buf *b, const char *name, const char *text)
 {
     weir__buf_printf(b, ",\"%s\":", name);
-    if (text)
-        weir__json_string(b, text, strlen(text));
-    else
-        weir__buf_str(b, "null");
+    weir__json_text_or_null(b, text);
 }
 
 void srv_access_log_write(srv_access_log *l, const srv_access *a)

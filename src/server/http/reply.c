@@ -1,10 +1,10 @@
 /* reply.c - answers: whole ones, errors, and streams. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/fail.h"
 #include "server/access/audit.h"
 #include "server/http/inner.h"
 
@@ -250,11 +250,8 @@ void srv_reply_error(srv_request *r, const weir_error *err)
 
 void srv_reply_fail(srv_request *r, weir_code code, const char *field, const char *fmt, ...)
 {
-    char    text[WEIR_ERROR_MAX];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
+    char text[WEIR_ERROR_MAX];
+    WEIR__FORMAT(text, fmt);
     weir_error err;
     weir_fail(&err, code, "%s", text);
     snprintf(err.field, sizeof err.field, "%s", field ? field : "");
@@ -263,11 +260,8 @@ void srv_reply_fail(srv_request *r, weir_code code, const char *field, const cha
 
 void srv_reply_status(srv_request *r, int status, const char *code, const char *fmt, ...)
 {
-    char    text[WEIR_ERROR_MAX];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
+    char text[WEIR_ERROR_MAX];
+    WEIR__FORMAT(text, fmt);
     reply_error(r, status, code, text, NULL);
 }
 

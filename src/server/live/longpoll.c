@@ -59,14 +59,10 @@ struct srv_longpolls {
 static poll_type *type_get(srv_longpolls *ps, const char *name)
 {
     poll_type *t = weir__names_get(&ps->types, name);
-    if (!t) {
-        t = calloc(1, sizeof *t + strlen(name) + 1);
-        if (!t || !weir__names_put(&ps->types, &t->named, strcpy(t->name, name))) {
-            free(t);
-            return NULL;
-        }
-    }
-    t->refs++;
+    if (!t)
+        t = WEIR__NAMES_ADD(&ps->types, poll_type, name);
+    if (t)
+        t->refs++;
     return t;
 }
 

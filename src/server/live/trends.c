@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/named.h"
 #include "base/thread.h"
 #include "runtime/ops.h"
@@ -201,17 +202,8 @@ static void add_row(list *l, const char *type, weir_trend_step step, int64_t at,
 {
     char   record[WEIR_TREND_MAX_BYTES];
     size_t len = weir__trend_write(t, record) + 1;
-    if (l->n == l->cap) {
-        size_t          cap = l->cap ? 2 * l->cap : 32;
-        weir_trend_row *row = realloc(l->row, cap * sizeof *row);
-        if (!row) {
-            l->failed = true;
-            return;
-        }
-        l->row = row;
-        l->cap = cap;
-    }
-    char *copy = malloc(len + strlen(type) + 1);
+    bool   room = weir__grow(&l->row, &l->cap, l->n + 1, sizeof *l->row);
+    char  *copy = room ? malloc(len + strlen(type) + 1) : NULL;
     if (!copy) {
         l->failed = true;
         return;

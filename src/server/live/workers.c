@@ -113,11 +113,9 @@ static entry *meet(srv_workers *ws, const char *name, int64_t now)
     if (e) {
         weir__list_remove(&ws->all, &e->link);
     } else {
-        e = calloc(1, sizeof *e + strlen(name) + 1);
-        if (!e || !weir__names_put(&ws->by_name, &e->named, strcpy(e->name, name))) {
-            free(e);
+        e = WEIR__NAMES_ADD(&ws->by_name, entry, name);
+        if (!e)
             return NULL;
-        }
         e->seen.name = e->name;
         e->seen.first_seen_at = now;
         ws->n++;

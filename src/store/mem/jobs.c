@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/named.h"
+#include "base/sorted.h"
 #include "core/values.h"
 
 /* ---- finding ---- */
@@ -26,17 +29,9 @@ mem_type *weir__mem_type(const mem_store *s, const char *name)
     return NULL;
 }
 
-static size_t type_place(const mem_store *s, const char *name)
+static int compare_name(const void *name, const void *type)
 {
-    size_t low = 0, high = s->n_types;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (strcmp(s->by_name[mid]->name, name) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return strcmp(name, (*(mem_type *const *)type)->name);
 }
 
 mem_type *weir__mem_type_make(mem_store *s, const char *name)
@@ -44,23 +39,16 @@ mem_type *weir__mem_type_make(mem_store *s, const char *name)
     mem_type *t = weir__mem_type(s, name);
     if (t)
         return t;
-    if (s->n_types == s->cap_types) {
-        size_t     cap = s->cap_types ? s->cap_types * 2 : 16;
-        mem_type **more = realloc(s->by_name, cap * sizeof(mem_type *));
-        if (!more)
-            return NULL;
-        s->by_name = more;
-        s->cap_types = cap;
-    }
-    size_t len = strlen(name) + 1;
-    t = calloc(1, sizeof *t + len);
+    if (!weir__grow(&s->by_name, &s->cap_types, s->n_types + 1, sizeof(mem_type *)))
+        return NULL;
+    t = WEIR__NAMED_NEW(mem_type, name);
     if (!t)
         return NULL;
-    memcpy(t->name, name, len);
     t->stats.type = t->name;
     weir__table_add(&s->types, &t->link, weir__table_hash(0, name));
     if (strcmp(name, "*") != 0) {
-        size_t at = type_place(s, name);
+        size_t at = weir__sorted_place(name, s->by_name, s->n_types, sizeof(mem_type *),
+                                       compare_name);
         memmove(s->by_name + at + 1, s->by_name + at, (s->n_types - at) * sizeof(mem_type *));
         s->by_name[at] = t;
         s->n_types++;

@@ -4,19 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
+
+static int compare_type(const void *type, const void *trend)
+{
+    return strcmp(type, (*(mem_trend *const *)trend)->row.type);
+}
+
 /* Where the type is in a slot, or belongs. */
 static size_t place_of(const mem_trend_slot *slot, const char *type, bool *found)
 {
-    size_t low = 0, high = slot ? slot->n : 0;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (strcmp(slot->at[middle]->row.type, type) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *found = slot && low < slot->n && !strcmp(slot->at[low]->row.type, type);
-    return low;
+    size_t at = slot ? weir__sorted_place(type, slot->at, slot->n, sizeof(mem_trend *),
+                                          compare_type) : 0;
+    *found = slot && at < slot->n && !compare_type(type, &slot->at[at]);
+    return at;
 }
 
 static mem_trend_slot *slot_of(const mem_store *s, weir_trend_step step, int64_t slot)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/grow.h"
+
 enum { MAX_BODY = 16 * 1024 * 1024 };       /* bytes; from there on a batch is cut in two */
 
 weir_code weir__caller_init(weir_caller *c, weir_error *err)
@@ -41,14 +43,8 @@ static bool needs_number(weir_op *op)
 
 static weir_lent_token *new_token(weir_caller *c)
 {
-    if (c->n_tokens == c->cap_tokens) {
-        size_t           cap = c->cap_tokens ? 2 * c->cap_tokens : 16;
-        weir_lent_token *more = realloc(c->tokens, cap * sizeof *more);
-        if (!more)
-            return NULL;
-        c->tokens = more;
-        c->cap_tokens = cap;
-    }
+    if (!weir__grow(&c->tokens, &c->cap_tokens, c->n_tokens + 1, sizeof *c->tokens))
+        return NULL;
     return &c->tokens[c->n_tokens++];
 }
 

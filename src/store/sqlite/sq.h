@@ -81,7 +81,7 @@ typedef struct sq_type {
 typedef struct sq_types {
     sq_type **by_id;                        /* [id - 1] */
     sq_type **by_name;                      /* sorted */
-    size_t    n, cap;
+    size_t    n, cap_by_id, cap_by_name;
     sq_type  *dirty;
     bool      must_save;                    /* before this commit; else the dirty ones may wait */
     size_t    uncounted;                    /* jobs added since they were saved */

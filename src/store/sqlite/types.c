@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+#include "base/sorted.h"
+
 enum { UNCOUNTED_MAX = 256 };
 
 void weir__sq_types_fini(sq_store *s)
@@ -26,40 +29,22 @@ void weir__sq_types_fini(sq_store *s)
     *t = (sq_types){ 0 };
 }
 
-static size_t place(const sq_types *t, const char *name)
+static int compare_name(const void *name, const void *type)
 {
-    size_t low = 0, high = t->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (strcmp(t->by_name[mid]->name, name) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return strcmp(name, (*(sq_type *const *)type)->name);
 }
 
-static bool grow(sq_types *t)
+static size_t place(const sq_types *t, const char *name)
 {
-    if (t->n < t->cap)
-        return true;
-    size_t    cap = t->cap ? 2 * t->cap : 16;
-    sq_type **by_id = realloc(t->by_id, cap * sizeof(sq_type *));
-    if (by_id)
-        t->by_id = by_id;
-    sq_type **by_name = realloc(t->by_name, cap * sizeof(sq_type *));
-    if (by_name)
-        t->by_name = by_name;
-    if (!by_id || !by_name)
-        return false;
-    t->cap = cap;
-    return true;
+    return weir__sorted_place(name, t->by_name, t->n, sizeof(sq_type *), compare_name);
 }
 
 /* A new one, with the next id. */
 static sq_type *append(sq_types *t, const char *name)
 {
-    sq_type *new = grow(t) ? calloc(1, sizeof *new) : NULL;
+    bool     room = weir__grow(&t->by_id, &t->cap_by_id, t->n + 1, sizeof(sq_type *)) &&
+                    weir__grow(&t->by_name, &t->cap_by_name, t->n + 1, sizeof(sq_type *));
+    sq_type *new = room ? calloc(1, sizeof *new) : NULL;
     if (!new)
         return NULL;
     new->name = strdup(name);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 enum { HEAD_ARGS = REDIS_FIRST_STEP - 1 };      /* of the function, before the steps */
 
 uint32_t weir__part_of(const redis_lane *s, uint64_t id)
@@ -16,14 +18,8 @@ uint32_t weir__part_of(const redis_lane *s, uint64_t id)
 
 static bool note_step(redis_lane *s, uint32_t part, uint32_t answer, uint32_t place)
 {
-    if (s->n_steps == s->cap_steps) {
-        size_t      cap = s->cap_steps ? s->cap_steps * 2 : 64;
-        redis_step *more = realloc(s->step, cap * sizeof *more);
-        if (!more)
-            return false;
-        s->step = more;
-        s->cap_steps = cap;
-    }
+    if (!weir__grow(&s->step, &s->cap_steps, s->n_steps + 1, sizeof *s->step))
+        return false;
     s->step[s->n_steps++] = (redis_step){ part, answer, place };
     return true;
 }

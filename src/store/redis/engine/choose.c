@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "core/condition.h"
 #include "core/job.h"
 
@@ -131,19 +132,6 @@ static void list_steps(redis_lane *s, redis_task *t)
     }
 }
 
-static bool room_for(choosing *c, size_t n)
-{
-    if (c->n + n <= c->cap)
-        return true;
-    size_t     cap = 2 * c->cap + n;
-    weir_job **more = realloc(c->job, cap * sizeof *more);
-    if (!more)
-        return false;
-    c->job = more;
-    c->cap = cap;
-    return true;
-}
-
 /* Keep the jobs of a page that may be taken. */
 static weir_code read_page(choosing *c, list *l, const redisReply *r, int64_t now,
                            weir_error *err)
@@ -154,8 +142,9 @@ static weir_code read_page(choosing *c, list *l, const redisReply *r, int64_t no
     l->more = some.elements / 3 > PAGE;
     if (l->more)
         some.elements = 3 * PAGE;
-    weir_code rc = room_for(c, PAGE) ? weir__jobs_of(&some, page, &n, PAGE, err)
-                                     : weir_fail(err, WEIR_ENOMEM, "take: out of memory");
+    bool      room = weir__grow(&c->job, &c->cap, c->n + PAGE, sizeof *c->job);
+    weir_code rc = room ? weir__jobs_of(&some, page, &n, PAGE, err)
+                        : weir_fail(err, WEIR_ENOMEM, "take: out of memory");
     for (size_t i = 0; i < n; i++) {
         weir_job *j = page[i];
         l->at = (weir_cursor){ .rank = weir__job_rank(j), .id = j->id };

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 enum { MOST = 1000 };               /* operations that share a step */
 
 /* ---- who shares ---- */
@@ -44,19 +46,6 @@ static bool joins(const redis_coalesced *g, const redis_entry *m)
     return !m->take || (g->takes && same_request(request_of(g), m->take));
 }
 
-static bool room_for(redis_coalesced *g, uint32_t n)
-{
-    if (n <= g->cap)
-        return true;
-    uint32_t      cap = g->cap ? g->cap * 2 : 16;
-    redis_entry *more = realloc(g->entry, cap * sizeof *more);
-    if (!more)
-        return false;
-    g->entry = more;
-    g->cap = cap;
-    return true;
-}
-
 static void join(redis_lane *s, redis_task *t, uint32_t part, redis_entry m)
 {
     redis_draft  *p = &s->draft[part];
@@ -70,7 +59,7 @@ static void join(redis_lane *s, redis_task *t, uint32_t part, redis_entry m)
         g->answer = p->n_answers;
         p->n_answers += (uint32_t)g->ends + (uint32_t)g->takes;
     }
-    if (!room_for(g, g->n + 1)) {
+    if (!weir__grow(&g->entry, &g->cap, g->n + 1, sizeof *g->entry)) {
         s->failed = true;
         return;
     }

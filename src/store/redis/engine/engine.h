@@ -88,9 +88,10 @@ typedef struct redis_entry {
 
 typedef struct redis_coalesced {
     redis_entry *entry;
-    uint32_t      n, cap;
-    bool          ends, takes;
-    uint32_t      answer;               /* of D, or of T; that of t is the next */
+    size_t       cap;
+    uint32_t     n;
+    bool         ends, takes;
+    uint32_t     answer;                /* of D, or of T; that of t is the next */
 } redis_coalesced;
 
 /* Specs of a step A that become one argument: layout.h, REDIS_PIECE. */

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 enum { MAX_PENDING = 4096, MAX_NOTES = 1000 };
 
 /* ---- emitting ---- */
@@ -31,15 +33,7 @@ static void announce_due(redis_store *s, int64_t at)
 
 static bool room_for(redis_store *s, size_t n)
 {
-    if (n <= s->events.cap_list)
-        return true;
-    size_t      cap = n < 64 ? 64 : 2 * n;
-    weir_event *more = realloc(s->events.list, cap * sizeof *more);
-    if (!more)
-        return false;
-    s->events.list = more;
-    s->events.cap_list = cap;
-    return true;
+    return weir__grow(&s->events.list, &s->events.cap_list, n, sizeof *s->events.list);
 }
 
 /* Copy a text behind the others; the place is good until the buffer grows, so it is reserved

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "core/search.h"
 #include "core/tick.h"
 #include "store/answers.h"
@@ -131,14 +132,9 @@ static void put_words(weir_buf *out, char *text, size_t len)
     for (size_t i = 0; i < len; i++)
         text[i] = (char)((unsigned char)text[i] < 128 ? tolower((unsigned char)text[i]) : text[i]);
     while (weir__search_word(text, len, &pos, &at, &word)) {
-        if (n == cap) {
-            cap = cap ? cap * 2 : 64;
-            mp_slice *more = realloc(words, cap * sizeof *words);
-            if (!more) {
-                out->failed = true;
-                break;
-            }
-            words = more;
+        if (!weir__grow(&words, &cap, n + 1, sizeof *words)) {
+            out->failed = true;
+            break;
         }
         words[n++] = (mp_slice){ text + at, word };
     }

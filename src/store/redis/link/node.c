@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fail.h"
 #include "base/keepalive.h"
 
 enum {
@@ -71,11 +71,8 @@ void weir__node_close(redis_node *n)
 
 void weir__node_disconnect(redis_node *n, weir_code code, const char *fmt, ...)
 {
-    char    msg[WEIR_ERROR_MAX], place[REDIS_PLACE_TEXT];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(msg, sizeof msg, fmt, args);
-    va_end(args);
+    char msg[WEIR_ERROR_MAX], place[REDIS_PLACE_TEXT];
+    WEIR__FORMAT(msg, fmt);
     weir_fail(&n->why, code, "redis%s %s: %s",
               n->probe && n->net->url.way == REDIS_SENTINEL ? " sentinel" : "",
               weir__place_text(&n->place, place), msg);
