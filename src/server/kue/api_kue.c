@@ -11,9 +11,11 @@
 #include "server/access/audit.h"
 #include "server/kue/kue.h"
 
+static const srv_kue_api kue;           /* with the routes, below */
+
 static srv_kue *begin(srv_request *r)
 {
-    return srv_kue_begin(r, false);
+    return srv_kue_begin(r, &kue);
 }
 
 /* An error of a step; for a missing job Kue answers with 200. */
@@ -38,37 +40,28 @@ static bool parse_int(const char *text, int64_t *out)
 
 /* ---- looking ---- */
 
-static void got_stats(srv_request *r, weir_code code, const weir_error *err)
+static void stats_json(weir_buf *out, const weir_type_stats *s)
 {
-    srv_kue *k = r->state;
-    if (code) {
-        failed(r, err);
-        return;
-    }
-    const weir_type_stats *s = srv_kue_counts(r);
-    weir__buf_printf(&k->out, "{\"inactiveCount\":%" PRIu64 ",\"completeCount\":%" PRIu64
+    weir__buf_printf(out, "{\"inactiveCount\":%" PRIu64 ",\"completeCount\":%" PRIu64
                      ",\"activeCount\":%" PRIu64 ",\"failedCount\":%" PRIu64
                      ",\"delayedCount\":%" PRIu64 ",\"workTime\":",
                      s->count[WEIR_STATE_INACTIVE], s->count[WEIR_STATE_COMPLETE],
-                         s->count[WEIR_STATE_ACTIVE],
-                     s->count[WEIR_STATE_FAILED], s->count[WEIR_STATE_DELAYED]);
+                     s->count[WEIR_STATE_ACTIVE], s->count[WEIR_STATE_FAILED],
+                     s->count[WEIR_STATE_DELAYED]);
     if (s->completed || s->work_ms)
-        weir__buf_printf(&k->out, "%" PRId64 "}", s->work_ms);
+        weir__buf_printf(out, "%" PRId64 "}", s->work_ms);
     else
-        weir__buf_str(&k->out, "null}");        /* no job was ever done */
-    srv_kue_reply(r, 200);
+        weir__buf_str(out, "null}");            /* no job was ever done */
 }
 
 static void get_stats(srv_request *r)
 {
-    if (begin(r))
-        srv_kue_stats(r, got_stats);
+    srv_kue_get_stats(r, &kue);
 }
 
 static void get_types(srv_request *r)
 {
-    if (begin(r))
-        srv_kue_types(r);
+    srv_kue_get_types(r, &kue);
 }
 
 static void get_count(srv_request *r)
@@ -118,8 +111,7 @@ static void range(srv_request *r, weir_state state, const char *type, const char
 
 static void get_range(srv_request *r)
 {
-    if (begin(r))
-        srv_kue_range_route(r, range);
+    srv_kue_get_range(r, &kue);
 }
 
 /* ---- search ---- */
@@ -182,30 +174,19 @@ static void get_search(srv_request *r)
 
 /* ---- changing ---- */
 
-static void state_set(srv_request *r, weir_code code, const weir_error *err)
+static bool read_state(srv_request *r, const char *text, weir_state *out)
 {
-    if (code)
-        failed(r, err);
-    else
-        srv_kue_message(r, 200, "updated state");
-}
-
-static void set_state_of(srv_request *r, weir_code code, const weir_error *err)
-{
-    weir_state state;
-    if (code)
-        failed(r, err);
-    else if (!weir_state_parse(r->arg[1], &state))
-        srv_kue_error(r, 400, "unknown state \"%s\": must be inactive, delayed, active, "
-                              "complete, failed or cancelled", r->arg[1]);
-    else
-        srv_kue_set_state(r, state, state_set);
+    if (weir_state_parse(text, out))
+        return true;
+    srv_kue_error(r, 400, "unknown state \"%s\": must be inactive, delayed, active, complete, "
+                          "failed or cancelled", text);
+    return false;
 }
 
 static void put_state(srv_request *r)
 {
     if (begin(r))
-        srv_kue_get(r, srv_kue_id(r->arg[0]), set_state_of);
+        srv_kue_get(r, srv_kue_id(r->arg[0]), srv_kue_put_state);
 }
 
 static void priority_set(srv_request *r, weir_code code, const weir_error *err)
@@ -247,22 +228,10 @@ static void removed(srv_request *r, weir_code code, const weir_error *err)
         srv_kue_message(r, 200, "job %s removed", r->arg[0]);
 }
 
-static void remove_it(srv_request *r, weir_code code, const weir_error *err)
-{
-    srv_kue     *k = r->state;
-    weir_future *f = NULL;
-    if (code) {
-        failed(r, err);
-        return;
-    }
-    weir_code rc = weir_remove_async(srv_queue(r), k->job->id, &f, &k->err);
-    srv_await(r, rc, &k->err, f, removed);
-}
-
 static void delete_job(srv_request *r)
 {
     if (begin(r))
-        srv_kue_get(r, srv_kue_id(r->arg[0]), remove_it);
+        srv_kue_get(r, srv_kue_id(r->arg[0]), srv_kue_remove);
 }
 
 static void restarted(srv_request *r, weir_code code, const weir_error *err)
@@ -273,21 +242,13 @@ static void restarted(srv_request *r, weir_code code, const weir_error *err)
         srv_kue_message(r, 200, "job %s inactive", r->arg[0]);
 }
 
-static void restart(srv_request *r, weir_code code, const weir_error *err)
-{
-    if (code)
-        failed(r, err);
-    else
-        srv_kue_set_state(r, WEIR_STATE_INACTIVE, restarted);
-}
-
 /* A GET that changes a job is what a link, a crawler or a page of somebody else's can send. */
 static void get_inactive(srv_request *r)
 {
     if (!begin(r))
         return;
     if (srv_settings(r)->kue_get) {
-        srv_kue_get(r, srv_kue_id(r->arg[0]), restart);
+        srv_kue_get(r, srv_kue_id(r->arg[0]), srv_kue_restart);
         return;
     }
     srv_reply_header(r, "Allow", "POST");
@@ -455,6 +416,11 @@ static void post_job(srv_request *r)
 }
 
 /* ---- the routes ---- */
+
+static const srv_kue_api kue = {
+    .stats = stats_json, .range = range, .failed = failed, .state_set = "updated state",
+    .read_state = read_state, .removed = removed, .restarted = restarted
+};
 
 enum {
     PLAIN = SRV_ANY_QUERY | SRV_PLAIN,

@@ -13,9 +13,11 @@
 #include "server/access/audit.h"
 #include "server/kue/kue.h"
 
+static const srv_kue_api vertx;         /* with the routes, below */
+
 static srv_kue *begin(srv_request *r)
 {
-    return srv_kue_begin(r, true);
+    return srv_kue_begin(r, &vertx);
 }
 
 /* A number of the path; Java's are plain digits with a sign. False: it was answered. */
@@ -55,33 +57,24 @@ static void get_search(srv_request *r)
         srv_kue_message(r, 501, "not_implemented");
 }
 
-static void got_stats(srv_request *r, weir_code code, const weir_error *err)
+static void stats_json(weir_buf *out, const weir_type_stats *s)
 {
-    srv_kue *k = r->state;
-    if (code) {
-        srv_kue_failed(r, err);
-        return;
-    }
-    const weir_type_stats *s = srv_kue_counts(r);
-    weir__buf_printf(&k->out, "{\"workTime\":%" PRId64 ",\"inactiveCount\":%" PRIu64
+    weir__buf_printf(out, "{\"workTime\":%" PRId64 ",\"inactiveCount\":%" PRIu64
                      ",\"completeCount\":%" PRIu64 ",\"activeCount\":%" PRIu64
                      ",\"failedCount\":%" PRIu64 ",\"delayedCount\":%" PRIu64 "}",
                      s->work_ms, s->count[WEIR_STATE_INACTIVE], s->count[WEIR_STATE_COMPLETE],
                      s->count[WEIR_STATE_ACTIVE], s->count[WEIR_STATE_FAILED],
-                         s->count[WEIR_STATE_DELAYED]);
-    srv_kue_reply(r, 200);
+                     s->count[WEIR_STATE_DELAYED]);
 }
 
 static void get_stats(srv_request *r)
 {
-    if (begin(r))
-        srv_kue_stats(r, got_stats);
+    srv_kue_get_stats(r, &vertx);
 }
 
 static void get_types(srv_request *r)
 {
-    if (begin(r))
-        srv_kue_types(r);
+    srv_kue_get_types(r, &vertx);
 }
 
 static void get_count(srv_request *r)
@@ -136,13 +129,12 @@ static void range(srv_request *r, weir_state state, const char *type, const char
 
 static void get_range(srv_request *r)
 {
-    if (begin(r))
-        srv_kue_range_route(r, range);
+    srv_kue_get_range(r, &vertx);
 }
 
 /* ---- changing ---- */
 
-static void not_found(srv_request *r, const weir_error *err)
+static void failed(srv_request *r, const weir_error *err)
 {
     if (err->code == WEIR_ENOENT)
         srv_kue_message(r, 404, "job_not_found");
@@ -150,26 +142,9 @@ static void not_found(srv_request *r, const weir_error *err)
         srv_kue_failed(r, err);
 }
 
-static void state_set(srv_request *r, weir_code code, const weir_error *err)
-{
-    if (code)
-        not_found(r, err);
-    else
-        srv_kue_message(r, 200, "job_state_updated");
-}
-
-static void set_state_of(srv_request *r, weir_code code, const weir_error *err)
-{
-    weir_state state;
-    if (code)
-        not_found(r, err);
-    else if (read_state(r, r->arg[1], &state))
-        srv_kue_set_state(r, state, state_set);
-}
-
 static void put_state(srv_request *r)
 {
-    with_job(r, set_state_of);
+    with_job(r, srv_kue_put_state);
 }
 
 /* If the job is missing, the removal has succeeded. */
@@ -184,21 +159,9 @@ static void removed(srv_request *r, weir_code code, const weir_error *err)
     srv_kue_empty(r, 204);
 }
 
-static void remove_it(srv_request *r, weir_code code, const weir_error *err)
-{
-    srv_kue     *k = r->state;
-    weir_future *f = NULL;
-    if (code) {
-        removed(r, code, err);
-        return;
-    }
-    weir_code rc = weir_remove_async(srv_queue(r), k->job->id, &f, &k->err);
-    srv_await(r, rc, &k->err, f, removed);
-}
-
 static void delete_job(srv_request *r)
 {
-    with_job(r, remove_it);
+    with_job(r, srv_kue_remove);
 }
 
 static void restarted(srv_request *r, weir_code code, const weir_error *err)
@@ -212,17 +175,9 @@ static void restarted(srv_request *r, weir_code code, const weir_error *err)
         srv_kue_message(r, 200, "job %" PRIu64 " restart", k->job->id);
 }
 
-static void restart(srv_request *r, weir_code code, const weir_error *err)
-{
-    if (code)
-        restarted(r, code, err);
-    else
-        srv_kue_set_state(r, WEIR_STATE_INACTIVE, restarted);
-}
-
 static void post_inactive(srv_request *r)
 {
-    with_job(r, restart);
+    with_job(r, srv_kue_restart);
 }
 
 /* ---- PUT /job ---- */
@@ -231,7 +186,7 @@ static void saved(srv_request *r, weir_code code, const weir_error *err)
 {
     srv_kue *k = r->state;
     if (code) {
-        not_found(r, err);
+        failed(r, err);
         return;
     }
     weir__buf_printf(&k->out, "{\"message\":\"job created\",\"id\":%" PRIu64 "}", k->added.id);
@@ -323,7 +278,7 @@ static void change_it(srv_request *r, weir_code code, const weir_error *err)
     srv_kue    *k = r->state;
     weir_change change = { 0 };
     if (code) {
-        not_found(r, err);
+        failed(r, err);
         return;
     }
     k->added.id = k->job->id;
@@ -395,6 +350,12 @@ static void put_job(srv_request *r)
 }
 
 /* ---- the routes ---- */
+
+static const srv_kue_api vertx = {
+    .vertx = true, .stats = stats_json, .range = range, .failed = failed,
+    .state_set = "job_state_updated", .read_state = read_state, .removed = removed,
+    .restarted = restarted
+};
 
 enum {
     PLAIN = SRV_ANY_QUERY | SRV_PLAIN,

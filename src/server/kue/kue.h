@@ -66,9 +66,28 @@ void srv_vertx_values(weir_buf *out, const char *address);
 
 /* ---- kue_step.c: the steps of a request ---- */
 
+/* The jobs of `state` and `type` (WEIR_STATE_ANY, NULL: all) between the ranks in `arg`, and in
+ * the order behind them if the path has one. */
+typedef void srv_kue_range_fn(srv_request *r, weir_state state, const char *type,
+                              const char *const *arg);
+
+/* What the two APIs do differently in requests that both have. */
+typedef struct srv_kue_api {
+    bool              vertx;                /* prints JSON as Vert.x Kue does */
+    const char       *state_set;            /* the answer to PUT /job/ID/state/STATE */
+    srv_kue_range_fn *range;
+    srv_then         *removed, *restarted;  /* answer to what became of the change */
+    /* The JSON of /stats. */
+    void            (*stats)(weir_buf *out, const weir_type_stats *all);
+    /* Answer to a change that failed. */
+    void            (*failed)(srv_request *r, const weir_error *err);
+    /* False: it was answered. */
+    bool            (*read_state)(srv_request *r, const char *text, weir_state *out);
+} srv_kue_api;
+
 /* The data of a request; r->state points to it. All of it is released with the answer. */
 typedef struct srv_kue {
-    bool         vertx;                     /* answer as Vert.x Kue does */
+    const srv_kue_api *api;
     srv_then    *then;                      /* what follows a step */
     weir_error   err;
     weir_job    *job;
@@ -97,7 +116,7 @@ typedef struct srv_kue {
 
 /* Starts a request. NULL: it was answered, since there is no memory, or (Kue) since the client
  * does not accept JSON: then there is no such route. */
-srv_kue *srv_kue_begin(srv_request *r, bool vertx);
+srv_kue *srv_kue_begin(srv_request *r, const srv_kue_api *api);
 
 /* An id as Kue's keys have it, 12 and not 012 or +12; 0: it is none. */
 uint64_t srv_kue_id(const char *text);
@@ -110,8 +129,6 @@ void srv_kue_move(const weir_job *job, weir_state state, weir_change *out);
 
 /* Change k->job, which was got and must still be in the same state: then(). */
 void srv_kue_change(srv_request *r, const weir_change *change, srv_then *then);
-/* A job that this caller has made active, and nobody else since, is ended as its delivery. */
-void srv_kue_set_state(srv_request *r, weir_state state, srv_then *then);
 
 /* A caller with a token for one type sees only that type. Returns the type to ask for, or NULL for
  * all of them. False: it may not see any that it asked for. */
@@ -119,12 +136,15 @@ bool srv_kue_scope(const srv_request *r, const char *asked, const char **type);
 /* Is the token for several types, and none was named? True: it was answered with 403. */
 bool srv_kue_unscoped(srv_request *r, const char *asked);
 
-/* The counts of /stats, of the types that the caller sees. */
-void srv_kue_stats(srv_request *r, srv_then *then);
-const weir_type_stats *srv_kue_counts(const srv_request *r);
+/* Requests in whole: /stats, of the types that the caller sees; /job/types. */
+void srv_kue_get_stats(srv_request *r, const srv_kue_api *api);
+void srv_kue_get_types(srv_request *r, const srv_kue_api *api);
 
-/* The answers to /job/types, /jobs/TYPE/STATE/stats and /job/ID/log, in whole. */
-void srv_kue_types(srv_request *r);
+/* Bring the job that was got into the state of r->arg[1], make it inactive, or remove it; answer
+ * with what became of it. */
+srv_then srv_kue_put_state, srv_kue_restart, srv_kue_remove;
+
+/* The answers to /jobs/TYPE/STATE/stats and /job/ID/log, in whole. */
 void srv_kue_count(srv_request *r, weir_state state, const char *type);
 void srv_kue_log(srv_request *r, uint64_t id);
 
@@ -170,10 +190,8 @@ size_t srv_kue_sort(srv_kue_place *place, size_t n, bool desc);
 void srv_kue_range(srv_request *r, weir_state state, const char *type, int64_t from, int64_t to,
                    bool desc);
 
-/* A route with ranks, whose path may begin with {type} and {state}. If the state is unknown,
- * answers with no jobs, else calls range() with the arguments behind these. */
-typedef void srv_kue_range_fn(srv_request *r, weir_state state, const char *type,
-                              const char *const *arg);
-void srv_kue_range_route(srv_request *r, srv_kue_range_fn *range);
+/* A request with ranks, whose path may begin with {type} and {state}. If the state is unknown,
+ * answers with no jobs, else calls api->range() with the arguments behind these. */
+void srv_kue_get_range(srv_request *r, const srv_kue_api *api);
 
 #endif

@@ -93,7 +93,7 @@ static void add_job(srv_request *r, const weir_job *j)
 {
     const srv_kue *k = r->state;
     weir_buf       item = { 0 };
-    if (k->vertx)
+    if (k->api->vertx)
         srv_vertx_job(&item, j);
     else
         srv_kue_job(&item, j, NULL);
@@ -277,16 +277,21 @@ void srv_kue_range(srv_request *r, weir_state state, const char *asked, int64_t 
     srv_await(r, rc, &k->err, f, counted);
 }
 
-void srv_kue_range_route(srv_request *r, srv_kue_range_fn *range_of)
+static void answer_range(srv_request *r)
 {
+    srv_kue           *k = r->state;
     const char *const *arg = r->arg;
     const char        *path = r->route->path;
     const char        *type = strstr(path, "{type}") ? *arg++ : NULL;
     weir_state         state = WEIR_STATE_ANY;
-    if (strstr(path, "{state}") && !weir_state_parse(*arg++, &state)) {
-        weir__buf_str(&((srv_kue *)r->state)->out, "[]");
-        srv_kue_reply(r, 200);
-        return;
-    }
-    range_of(r, state, type, arg);
+    if (strstr(path, "{state}") && !weir_state_parse(*arg++, &state))
+        answer_nothing(r);
+    else
+        k->api->range(r, state, type, arg);
+}
+
+void srv_kue_get_range(srv_request *r, const srv_kue_api *api)
+{
+    if (srv_kue_begin(r, api))
+        answer_range(r);
 }

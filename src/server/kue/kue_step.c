@@ -1,12 +1,12 @@
 /* kue_step.c - the steps of which the requests of Kue's and Vert.x Kue's APIs are made, and their
  * answers. Every answer goes through finish(), which releases what the request held. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/fail.h"
 #include "core/history.h"
 #include "core/job.h"
 #include "server/access/audit.h"
@@ -36,7 +36,7 @@ static void finish(srv_request *r, int status)
     weir_buf body = k->out, pretty = { 0 };
     release(k);
     r->state = NULL;
-    if (!k->vertx) {
+    if (!k->api->vertx) {
         srv_reply(r, status, "application/json; charset=utf-8", &body);
         return;
     }
@@ -66,21 +66,15 @@ static void reply_text(srv_request *r, int status, const char *name, const char 
 
 void srv_kue_message(srv_request *r, int status, const char *fmt, ...)
 {
-    char    text[WEIR_ERROR_MAX];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
+    char text[WEIR_ERROR_MAX];
+    WEIR__FORMAT(text, fmt);
     reply_text(r, status, "message", text);
 }
 
 void srv_kue_error(srv_request *r, int status, const char *fmt, ...)
 {
-    char    text[WEIR_ERROR_MAX];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
+    char text[WEIR_ERROR_MAX];
+    WEIR__FORMAT(text, fmt);
     if (status < 400)
         srv_audit_failed(r, 400);
     reply_text(r, status, "error", text);
@@ -180,9 +174,9 @@ bool srv_accepts_json(const char *accept)
 
 /* ---- steps ---- */
 
-srv_kue *srv_kue_begin(srv_request *r, bool vertx)
+srv_kue *srv_kue_begin(srv_request *r, const srv_kue_api *api)
 {
-    if (!vertx && !srv_accepts_json(srv_header(r, "accept"))) {
+    if (!api->vertx && !srv_accepts_json(srv_header(r, "accept"))) {
         srv_reply_status(r, 404, "route", "%s %s answers with JSON, which the request does not "
                                           "accept", r->method, r->path);
         return NULL;
@@ -192,7 +186,7 @@ srv_kue *srv_kue_begin(srv_request *r, bool vertx)
         srv_reply_fail(r, WEIR_ENOMEM, NULL, "out of memory");
         return NULL;
     }
-    k->vertx = vertx;
+    k->api = api;
     r->state = k;
     return k;
 }
@@ -314,7 +308,8 @@ void srv_kue_change(srv_request *r, const weir_change *change, srv_then *then)
     srv_await(r, rc, &k->err, f, then);
 }
 
-void srv_kue_set_state(srv_request *r, weir_state state, srv_then *then)
+/* A job that this caller has made active, and nobody else since, is ended as its delivery. */
+static void set_state(srv_request *r, weir_state state, srv_then *then)
 {
     srv_kue    *k = r->state;
     weir_change change = { 0 };
@@ -340,21 +335,73 @@ bool srv_kue_unscoped(srv_request *r, const char *asked)
     return true;
 }
 
-/* ---- what both answer alike ---- */
+static void state_set(srv_request *r, weir_code code, const weir_error *err)
+{
+    const srv_kue_api *api = ((srv_kue *)r->state)->api;
+    if (code)
+        api->failed(r, err);
+    else
+        srv_kue_message(r, 200, "%s", api->state_set);
+}
 
-void srv_kue_stats(srv_request *r, srv_then *then)
+void srv_kue_put_state(srv_request *r, weir_code code, const weir_error *err)
+{
+    const srv_kue_api *api = ((srv_kue *)r->state)->api;
+    weir_state         state;
+    if (code)
+        api->failed(r, err);
+    else if (api->read_state(r, r->arg[1], &state))
+        set_state(r, state, state_set);
+}
+
+void srv_kue_remove(srv_request *r, weir_code code, const weir_error *err)
 {
     srv_kue     *k = r->state;
     weir_future *f = NULL;
-    weir_code    rc = weir_get_stats_async(srv_queue(r), &k->stats, &f, &k->err);
+    if (code) {
+        k->api->removed(r, code, err);
+        return;
+    }
+    weir_code rc = weir_remove_async(srv_queue(r), k->job->id, &f, &k->err);
+    srv_await(r, rc, &k->err, f, k->api->removed);
+}
+
+void srv_kue_restart(srv_request *r, weir_code code, const weir_error *err)
+{
+    srv_kue *k = r->state;
+    if (code)
+        k->api->restarted(r, code, err);
+    else
+        set_state(r, WEIR_STATE_INACTIVE, k->api->restarted);
+}
+
+/* ---- what both answer alike ---- */
+
+static void get_stats(srv_request *r, const srv_kue_api *api, srv_then *then)
+{
+    srv_kue     *k = srv_kue_begin(r, api);
+    weir_future *f = NULL;
+    if (!k)
+        return;
+    weir_code rc = weir_get_stats_async(srv_queue(r), &k->stats, &f, &k->err);
     srv_await(r, rc, &k->err, f, then);
 }
 
-const weir_type_stats *srv_kue_counts(const srv_request *r)
+static void got_stats(srv_request *r, weir_code code, const weir_error *err)
 {
     static const weir_type_stats nothing;
     srv_kue                     *k = r->state;
-    return srv_own_stats(r, &k->stats) ? &k->stats->all : &nothing;
+    if (code) {
+        srv_kue_failed(r, err);
+        return;
+    }
+    k->api->stats(&k->out, srv_own_stats(r, &k->stats) ? &k->stats->all : &nothing);
+    srv_kue_reply(r, 200);
+}
+
+void srv_kue_get_stats(srv_request *r, const srv_kue_api *api)
+{
+    get_stats(r, api, got_stats);
 }
 
 static void got_types(srv_request *r, weir_code code, const weir_error *err)
@@ -378,9 +425,9 @@ static void got_types(srv_request *r, weir_code code, const weir_error *err)
     srv_kue_reply(r, 200);
 }
 
-void srv_kue_types(srv_request *r)
+void srv_kue_get_types(srv_request *r, const srv_kue_api *api)
 {
-    srv_kue_stats(r, got_types);
+    get_stats(r, api, got_types);
 }
 
 static void counted(srv_request *r, weir_code code, const weir_error *err)
@@ -415,7 +462,7 @@ void srv_kue_list(srv_request *r, void (*more)(srv_request *r))
 {
     srv_kue *k = r->state;
     release(k);
-    if (!srv_parts_begin(r, &k->parts, k->vertx ? "application/json"
+    if (!srv_parts_begin(r, &k->parts, k->api->vertx ? "application/json"
                                                 : "application/json; charset=utf-8", more))
         return;
     weir__buf_char(&k->parts.body, '[');
@@ -427,10 +474,10 @@ void srv_kue_list_item(srv_request *r, weir_buf *item)
     srv_kue  *k = r->state;
     weir_buf *out = &k->parts.body;
     size_t    before = out->len;
-    weir__buf_str(out, k->vertx ? (k->n ? ", " : " ") : k->n ? "," : "");
+    weir__buf_str(out, k->api->vertx ? (k->n ? ", " : " ") : k->n ? "," : "");
     if (item->failed)
         out->failed = true;
-    else if (k->vertx)
+    else if (k->api->vertx)
         srv_json_pretty(out, item->data, item->len);
     else
         weir__buf_add(out, item->data, item->len);
@@ -443,7 +490,7 @@ void srv_kue_list_end(srv_request *r)
 {
     srv_kue *k = r->state;
     release(k);
-    weir__buf_str(&k->parts.body, k->vertx ? " ]" : "]");
+    weir__buf_str(&k->parts.body, k->api->vertx ? " ]" : "]");
     srv_parts_end(r);
 }
 
