@@ -172,7 +172,10 @@ weir_code weir__url_parse(const char *url, weir_url *out, weir_error *err)
 
 weir_code weir__store_open(weir_store **out, const char *url, const weir_env *env, weir_error *err)
 {
+    weir_error mine;
     *out = NULL;
+    if (!err)
+        err = &mine;
     if (!url)
         return weir_fail(err, WEIR_EINVAL, "store URL: missing; " KNOWN);
     weir_url  u;

@@ -75,7 +75,7 @@ struct weir_store_ops {
                                        NULL:
                                        none. Others are refused before open() */
     /* Jobs that were active when the last owner died are dealt with as in TICK 1 before open()
-     * returns (where one process owns the jobs). */
+     * returns (where one process owns the jobs). *out is NULL, `err` is not. */
     weir_code (*open)(weir_store **out, const weir_url *url, const weir_env *env, weir_error *err);
     void      (*close)(weir_store *s);
     /* Run n operations, in order, with one commit. Returns an error only when none of them was

@@ -10,11 +10,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/sendbuf.h"
+#include "store/remote/member.h"
 
 enum {
-    CHUNK = 64 * 1024,
-    KEPT_ROOM = 1024 * 1024,
     MAX_ANSWER = 16 * 1024,             /* bytes of the answer to the upgrade */
     PING_MS = 10 * 1000,                /* a ping is sent ... */
     SILENCE_MS = 35 * 1000,             /* ... and the server has not answered three of them */
@@ -22,16 +20,13 @@ enum {
 };
 
 struct http_member {
-    const http_url *url;
-    weir_member     is;
-    weir_feed      *feed;
-    weir_sendbuf    out;
+    weir_remote_member base;            /* first: see member.h */
+    const http_url    *url;
 
-    CURL           *curl;               /* the thread's, as what follows */
-    char            why[CURL_ERROR_SIZE];
-    int             fd;
-    weir_buf        in;
-    int64_t         read_ms;
+    CURL              *curl;            /* the thread's, as what follows */
+    char               why[CURL_ERROR_SIZE];
+    int                fd;
+    int64_t            read_ms;
 };
 
 /* ---- posting ---- */
@@ -48,12 +43,12 @@ static void put_frame(weir_buf *out, const char *bytes, size_t len)
 weir_code weir__http_member_post(http_member *m, const weir_envelope *e, weir_error *err)
 {
     weir_buf *out;
-    weir_code rc = weir__sendbuf_begin(&m->out, &out, m->url->base,
+    weir_code rc = weir__sendbuf_begin(&m->base.out, &out, m->url->base,
                                        "no connection to its event bus", err);
     if (rc)
         return rc;
     put_frame(out, e->bytes, e->len);
-    return weir__sendbuf_end(&m->out, err);
+    return weir__sendbuf_end(&m->base.out, err);
 }
 
 static bool send_bytes(void *ctx, const char *bytes, size_t len, size_t *n)
@@ -65,24 +60,25 @@ static bool send_bytes(void *ctx, const char *bytes, size_t len, size_t *n)
 /* Send what can be sent. False: the connection is gone. */
 static bool send_some(http_member *m)
 {
-    return weir__sendbuf_send(&m->out, send_bytes, m);
+    return weir__sendbuf_send(&m->base.out, send_bytes, m);
 }
 
 /* ---- what comes ---- */
 
-/* Received bytes, behind the bytes of m->in. False: the connection is gone. *some: there were. */
+/* Received bytes, behind the bytes of `in`. False: the connection is gone. *some: there were. */
 static bool read_some(http_member *m, bool *some)
 {
     size_t n = 0;
     *some = false;
-    if (!weir__buf_reserve(&m->in, CHUNK))
+    if (!weir__buf_reserve(&m->base.in, WEIR_MEMBER_CHUNK))
         return false;
-    CURLcode rc = weir__curl.easy_recv(m->curl, m->in.data + m->in.len, CHUNK, &n);
+    CURLcode rc = weir__curl.easy_recv(m->curl, m->base.in.data + m->base.in.len,
+                                       WEIR_MEMBER_CHUNK, &n);
     if (rc == CURLE_AGAIN)
         return true;
     if (rc || !n)
         return false;
-    m->in.len += n;
+    m->base.in.len += n;
     m->read_ms = weir__monotonic_ms();
     *some = true;
     return true;
@@ -92,20 +88,17 @@ static bool read_some(http_member *m, bool *some)
 static bool take_frames(http_member *m)
 {
     size_t at = 0;
-    while (m->in.len - at >= 4) {
-        const unsigned char *b = (const unsigned char *)m->in.data + at;
+    while (m->base.in.len - at >= 4) {
+        const unsigned char *b = (const unsigned char *)m->base.in.data + at;
         size_t len = (size_t)b[0] << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
-        if (len > WEIR_MAX_ENVELOPE + CHUNK)
+        if (len > WEIR_MAX_ENVELOPE + WEIR_MEMBER_CHUNK)
             return false;
-        if (m->in.len - at - 4 < len)
+        if (m->base.in.len - at - 4 < len)
             break;
-        m->is.arrived(m->is.ctx, m->in.data + at + 4, len);
+        m->base.is.arrived(m->base.is.ctx, m->base.in.data + at + 4, len);
         at += 4 + len;
     }
-    m->in.len -= at;
-    memmove(m->in.data, m->in.data + at, m->in.len);
-    if (!m->in.len && m->in.cap > KEPT_ROOM)
-        weir__buf_fini(&m->in);
+    weir__member_consume(&m->base, at);
     return true;
 }
 
@@ -123,7 +116,7 @@ static bool receive_all(http_member *m)
 static bool wait_for(http_member *m, short events, weir_deadline until)
 {
     struct pollfd p[2] = { { .fd = m->fd, .events = events },
-                           { .fd = m->out.wake, .events = POLLIN } };
+                           { .fd = m->base.out.wake, .events = POLLIN } };
     int           n;
     do
         n = poll(p, 2, (int)weir__deadline_left_ms(until));
@@ -142,23 +135,23 @@ static void write_upgrade(const http_member *m, weir_buf *out)
     weir__buf_str(out, "\r\n");
 }
 
-/* The server's answer to the upgrade, up to the empty line; the rest stays in m->in. */
+/* The server's answer to the upgrade, up to the empty line; the rest stays in `in`. */
 static weir_code read_upgrade(http_member *m, weir_deadline until, weir_error *why)
 {
     char *end = NULL;
     bool  some;
     int   status = 0;
-    while (!end && m->in.len < MAX_ANSWER) {
+    while (!end && m->base.in.len < MAX_ANSWER) {
         if (!read_some(m, &some) || (!some && !wait_for(m, POLLIN, until)))
             return weir_fail(why, WEIR_EUNAVAIL, "%s: no answer from its event bus", m->url->base);
-        m->in.data[m->in.len] = '\0';
-        end = strstr(m->in.data, "\r\n\r\n");
+        m->base.in.data[m->base.in.len] = '\0';
+        end = strstr(m->base.in.data, "\r\n\r\n");
     }
-    if (!end || sscanf(m->in.data, "HTTP/1.%*d %d", &status) != 1 || status != 101)
+    if (!end || sscanf(m->base.in.data, "HTTP/1.%*d %d", &status) != 1 || status != 101)
         return weir_fail(why, status == 404 ? WEIR_EVERSION : WEIR_EUNAVAIL,
                          "%s: its event bus answers with status %d", m->url->base, status);
-    m->in.len -= (size_t)(end + 4 - m->in.data);
-    memmove(m->in.data, end + 4, m->in.len);
+    m->base.in.len -= (size_t)(end + 4 - m->base.in.data);
+    memmove(m->base.in.data, end + 4, m->base.in.len);
     return WEIR_OK;
 }
 
@@ -170,9 +163,9 @@ static weir_code connect_to_bus(http_member *m, weir_error *why)
     if (rc || (rc = weir__curl.easy_getinfo(m->curl, CURLINFO_ACTIVESOCKET, &fd)) != CURLE_OK)
         return weir__http_trouble(m->url, rc, m->why, why);
     m->fd = (int)fd;
-    write_upgrade(m, &m->out.out);          /* no post comes before the connection is live */
-    while (weir__sendbuf_waits(&m->out))
-        if (!send_some(m) || (weir__sendbuf_waits(&m->out) && !wait_for(m, POLLOUT, until)))
+    write_upgrade(m, &m->base.out.out);     /* no post comes before the connection is live */
+    while (weir__sendbuf_waits(&m->base.out))
+        if (!send_some(m) || (weir__sendbuf_waits(&m->base.out) && !wait_for(m, POLLOUT, until)))
             return weir_fail(why, WEIR_EUNAVAIL, "%s: the connection was lost", m->url->base);
     return read_upgrade(m, until, why);
 }
@@ -185,22 +178,22 @@ static void run_connection(http_member *m, weir_feed *f)
     bool              ok = take_frames(m);
     while (ok && !weir__feed_stopping(f)) {
         struct pollfd p[2] = { { .fd = m->fd, .events = POLLIN },
-                               { .fd = m->out.wake, .events = POLLIN } };
+                               { .fd = m->base.out.wake, .events = POLLIN } };
         int64_t now = weir__monotonic_ms();
         if (now >= pinged_ms + PING_MS) {
             pinged_ms = now;
             weir__http_member_post(m, &(weir_envelope){ .bytes = ping, .len = sizeof ping - 1 },
                                    NULL);
         }
-        p[0].events |= weir__sendbuf_waits(&m->out) ? POLLOUT : 0;
+        p[0].events |= weir__sendbuf_waits(&m->base.out) ? POLLOUT : 0;
         if (poll(p, 2, (int)(pinged_ms + PING_MS - now)) < 0 && errno != EINTR)
             break;
         if (p[1].revents)
-            weir__sendbuf_woken(&m->out);
+            weir__sendbuf_woken(&m->base.out);
         ok = send_some(m) && receive_all(m) && weir__monotonic_ms() < m->read_ms + SILENCE_MS;
     }
     weir_deadline until = weir__deadline_in(LAST_MS);
-    while (ok && (ok = send_some(m)) && weir__sendbuf_waits(&m->out))
+    while (ok && (ok = send_some(m)) && weir__sendbuf_waits(&m->base.out))
         ok = wait_for(m, POLLOUT, until);
 }
 
@@ -219,17 +212,17 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
 {
     http_member       *m = ctx;
     struct curl_slist *headers = NULL;
-    weir__sendbuf_woken(&m->out);           /* what is left of the last connection */
-    weir__sendbuf_set_live(&m->out, false);
-    weir__buf_clear(&m->in);
+    weir__sendbuf_woken(&m->base.out);      /* what is left of the last connection */
+    weir__sendbuf_set_live(&m->base.out, false);
+    weir__buf_clear(&m->base.in);
     weir_code rc = weir__feed_stopping(f) ? WEIR_ECLOSED : make_handle(m, &headers, why);
     if (!rc && !connect_to_bus(m, why)) {
-        weir__sendbuf_set_live(&m->out, true);
+        weir__sendbuf_set_live(&m->base.out, true);
         weir__feed_live(f);
-        m->is.lost(m->is.ctx);
+        m->base.is.lost(m->base.is.ctx);
         run_connection(m, f);
-        weir__sendbuf_set_live(&m->out, false);
-        m->is.gone(m->is.ctx, "");
+        weir__sendbuf_set_live(&m->base.out, false);
+        m->base.is.gone(m->base.is.ctx, "");
         weir_fail(why, WEIR_EUNAVAIL, "%s: the connection to its event bus was lost",
                   m->url->base);
     }
@@ -238,13 +231,8 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
     m->curl = NULL;
 }
 
-static void wake(void *ctx)
-{
-    weir__sendbuf_wake(&((http_member *)ctx)->out);
-}
-
 static const weir_feed_source source = { .thread = "weir-member", .receive = receive,
-                                         .wake = wake };
+                                         .wake = weir__member_wake };
 
 /* ---- joining and leaving ---- */
 
@@ -252,9 +240,7 @@ void weir__http_member_leave(http_member *m)
 {
     if (!m)
         return;
-    weir__feed_close(m->feed);
-    weir__sendbuf_fini(&m->out);
-    weir__buf_fini(&m->in);
+    weir__member_stop(&m->base);
     free(m);
 }
 
@@ -265,14 +251,7 @@ weir_code weir__http_member_join(http_member **out, const http_url *url, const w
     if (!m)
         return weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
     m->url = url;
-    m->is = *is;
-    weir_code rc = weir__sendbuf_init(&m->out, err);
-    if (rc) {
-        free(m);
-        *out = NULL;
-        return rc;
-    }
-    rc = weir__feed_open(&m->feed, &source, m, url->timeout_ms, err);
+    weir_code rc = weir__member_start(&m->base, is, &source, url->timeout_ms, err);
     if (rc) {
         weir__http_member_leave(m);
         *out = NULL;

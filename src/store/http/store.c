@@ -43,10 +43,6 @@ static weir_code start(http_store *s, const weir_url *url, weir_error *err)
 static weir_code http_open(weir_store **out, const weir_url *url, const weir_env *env,
                            weir_error *err)
 {
-    weir_error mine;
-    *out = NULL;
-    if (!err)
-        err = &mine;
     http_store *s = calloc(1, sizeof *s);
     if (!s)
         return weir_fail(err, WEIR_ENOMEM, "http: out of memory");

@@ -38,7 +38,6 @@ static void mem_close(weir_store *base)
 static weir_code mem_open(weir_store **out, const weir_url *url, const weir_env *env,
                           weir_error *err)
 {
-    *out = NULL;
     if (*url->rest)
         return weir_fail(err, WEIR_EINVAL, "mem: must end with the colon, not \"%s\"",
                          url->rest);

@@ -11,24 +11,19 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/sendbuf.h"
+#include "store/remote/member.h"
 #include "store/sqlite/outside.h"
 
 enum {
-    CHUNK = 64 * 1024,
-    KEPT_ROOM = 1024 * 1024,
     MAX_OWNERS = 4,                     /* members of the owner's process that are known */
     FIRST_LIVE_MS = 300,                /* how long join() waits for the owner */
     LAST_MS = 200                       /* to send the last envelopes */
 };
 
 struct sq_member {
-    const sq_store *s;
-    weir_member     is;
-    weir_feed      *feed;
-    weir_sendbuf    out;
-    weir_buf        in;                 /* the thread's, as what follows */
-    char            owner[MAX_OWNERS][WEIR_PROCESS];
+    weir_remote_member base;            /* first: see member.h */
+    const sq_store    *s;
+    char               owner[MAX_OWNERS][WEIR_PROCESS];     /* the thread's */
 };
 
 /* ---- posting ---- */
@@ -37,10 +32,10 @@ weir_code weir__sq_post(sq_member *m, const weir_envelope *e, weir_error *err)
 {
     weir_buf *out;
     sq_route  r = { .count = e->count };
-    memcpy(r.from, m->is.process, sizeof r.from);
+    memcpy(r.from, m->base.is.process, sizeof r.from);
     if (e->to)
         memcpy(r.to, e->to, sizeof r.to);
-    weir_code rc = weir__sendbuf_begin(&m->out, &out, m->s->path,
+    weir_code rc = weir__sendbuf_begin(&m->base.out, &out, m->s->path,
                                        "its owner has gone, and there is no other yet", err);
     if (rc)
         return rc;
@@ -48,7 +43,7 @@ weir_code weir__sq_post(sq_member *m, const weir_envelope *e, weir_error *err)
     weir__buf_add(out, &r, sizeof r);
     weir__buf_add(out, e->bytes, e->len);
     weir__sq_frame_end(out, begun);
-    return weir__sendbuf_end(&m->out, err);
+    return weir__sendbuf_end(&m->base.out, err);
 }
 
 static bool send_bytes(void *ctx, const char *bytes, size_t len, size_t *n)
@@ -64,7 +59,7 @@ static bool send_bytes(void *ctx, const char *bytes, size_t len, size_t *n)
 /* Send what can be sent. False: the connection is gone. */
 static bool send_some(sq_member *m, int fd)
 {
-    return weir__sendbuf_send(&m->out, send_bytes, &fd);
+    return weir__sendbuf_send(&m->base.out, send_bytes, &fd);
 }
 
 /* ---- what comes ---- */
@@ -89,7 +84,7 @@ static void note_owner(sq_member *m, const char *process)
 
 static bool take_frame(sq_member *m, const sq_head *head, const char *bytes)
 {
-    const weir_member *is = &m->is;
+    const weir_member *is = &m->base.is;
     char               process[WEIR_PROCESS];
     uint64_t           number;
     switch (head->kind) {
@@ -126,23 +121,20 @@ static bool receive_some(sq_member *m, int fd)
 {
     sq_head head = { 0 };
     size_t  at = 0, size;
-    if (!weir__buf_reserve(&m->in, CHUNK))
+    if (!weir__buf_reserve(&m->base.in, WEIR_MEMBER_CHUNK))
         return false;
-    ssize_t n = recv(fd, m->in.data + m->in.len, CHUNK, MSG_DONTWAIT);
+    ssize_t n = recv(fd, m->base.in.data + m->base.in.len, WEIR_MEMBER_CHUNK, MSG_DONTWAIT);
     if (n < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (!n)
         return false;
-    m->in.len += (size_t)n;
-    while ((size = weir__sq_frame_at(&m->in, at, &head))) {
-        if (size == SIZE_MAX || !take_frame(m, &head, m->in.data + at + sizeof head))
+    m->base.in.len += (size_t)n;
+    while ((size = weir__sq_frame_at(&m->base.in, at, &head))) {
+        if (size == SIZE_MAX || !take_frame(m, &head, m->base.in.data + at + sizeof head))
             return false;
         at += size;
     }
-    m->in.len -= at;
-    memmove(m->in.data, m->in.data + at, m->in.len);
-    if (!m->in.len && m->in.cap > KEPT_ROOM)
-        weir__buf_fini(&m->in);
+    weir__member_consume(&m->base, at);
     return true;
 }
 
@@ -150,27 +142,27 @@ static bool receive_some(sq_member *m, int fd)
 
 static void set_live(sq_member *m, bool live)
 {
-    weir__sendbuf_set_live(&m->out, live);
-    weir__buf_clear(&m->in);
+    weir__sendbuf_set_live(&m->base.out, live);
+    weir__buf_clear(&m->base.in);
 }
 
 /* Until the connection or the feed ends. */
 static void run_connection(sq_member *m, weir_feed *f, int fd)
 {
-    struct pollfd fds[2] = { { .fd = fd }, { .fd = m->out.wake, .events = POLLIN } };
+    struct pollfd fds[2] = { { .fd = fd }, { .fd = m->base.out.wake, .events = POLLIN } };
     bool          ok = true;
     while (ok && !weir__feed_stopping(f)) {
-        fds[0].events = POLLIN | (weir__sendbuf_waits(&m->out) ? POLLOUT : 0);
+        fds[0].events = POLLIN | (weir__sendbuf_waits(&m->base.out) ? POLLOUT : 0);
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
             return;
         if (fds[1].revents)
-            weir__sendbuf_woken(&m->out);
+            weir__sendbuf_woken(&m->base.out);
         ok = send_some(m, fd);
         if (ok && fds[0].revents & ~POLLOUT)
             ok = receive_some(m, fd);
     }
     weir_deadline until = weir__deadline_in(LAST_MS);
-    while (ok && (ok = send_some(m, fd)) && weir__sendbuf_waits(&m->out)) {
+    while (ok && (ok = send_some(m, fd)) && weir__sendbuf_waits(&m->base.out)) {
         struct pollfd last = { .fd = fd, .events = POLLOUT };
         ok = poll(&last, 1, (int)weir__deadline_left_ms(until)) > 0;
     }
@@ -180,8 +172,8 @@ static void run_connection(sq_member *m, weir_feed *f, int fd)
 static void lose_owner(sq_member *m)
 {
     for (int i = 0; i < MAX_OWNERS && *m->owner[i]; i++) {
-        if (strcmp(m->owner[i], m->is.process) != 0)
-            m->is.gone(m->is.ctx, m->owner[i]);
+        if (strcmp(m->owner[i], m->base.is.process) != 0)
+            m->base.is.gone(m->base.is.ctx, m->owner[i]);
         *m->owner[i] = '\0';
     }
 }
@@ -192,15 +184,15 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
     const sq_store *s = m->s;
     sq_hello        hello = { .magic = SQ_MAGIC, .purpose = SQ_FOR_ENVELOPES };
     sq_welcome      welcome;
-    memcpy(hello.process, m->is.process, WEIR_PROCESS);
-    weir__sendbuf_woken(&m->out);           /* what is left of the last connection */
+    memcpy(hello.process, m->base.is.process, WEIR_PROCESS);
+    weir__sendbuf_woken(&m->base.out);      /* what is left of the last connection */
     if (weir__feed_stopping(f))
         return;
-    int fd = weir__sq_dial(s->path, &hello, m->out.wake, SQ_WELCOME_MS, &welcome, why);
+    int fd = weir__sq_dial(s->path, &hello, m->base.out.wake, SQ_WELCOME_MS, &welcome, why);
     if (fd >= 0) {
         set_live(m, true);
         weir__feed_live(f);
-        m->is.lost(m->is.ctx);
+        m->base.is.lost(m->base.is.ctx);
         run_connection(m, f, fd);
         set_live(m, false);
         close(fd);
@@ -213,13 +205,8 @@ static void receive(void *ctx, weir_feed *f, weir_error *why)
         s->env.due(s->env.ctx, s->env.now(s->env.ctx));     /* a TICK finds the next owner */
 }
 
-static void wake(void *ctx)
-{
-    weir__sendbuf_wake(&((sq_member *)ctx)->out);
-}
-
-static const weir_feed_source source = { .thread = "weir-member", .receive = receive, .wake = wake,
-                                         .pause_ms = 2 };
+static const weir_feed_source source = { .thread = "weir-member", .receive = receive,
+                                         .wake = weir__member_wake, .pause_ms = 2 };
 
 /* ---- joining and leaving ---- */
 
@@ -227,9 +214,7 @@ void weir__sq_leave(sq_member *m)
 {
     if (!m)
         return;
-    weir__feed_close(m->feed);
-    weir__sendbuf_fini(&m->out);
-    weir__buf_fini(&m->in);
+    weir__member_stop(&m->base);
     free(m);
 }
 
@@ -239,15 +224,8 @@ weir_code weir__sq_join(sq_member **out, const sq_store *s, const weir_member *i
     if (!m)
         return weir_fail(err, WEIR_ENOMEM, "bus: out of memory");
     m->s = s;
-    m->is = *is;
-    weir_code rc = weir__sendbuf_init(&m->out, err);
-    if (rc) {
-        free(m);
-        *out = NULL;
-        return rc;
-    }
-    rc = weir__feed_open(&m->feed, &source, m, 0, err);
-    if (!rc && (rc = weir__feed_wait(m->feed, FIRST_LIVE_MS, err)) == WEIR_EUNAVAIL)
+    weir_code rc = weir__member_start(&m->base, is, &source, 0, err);
+    if (!rc && (rc = weir__feed_wait(m->base.feed, FIRST_LIVE_MS, err)) == WEIR_EUNAVAIL)
         rc = WEIR_OK;                       /* it goes on trying */
     if (rc) {
         weir__sq_leave(m);

@@ -228,10 +228,6 @@ static weir_code open_writer(sq_store *s, weir_error *err)
 static weir_code sq_open(weir_store **out, const weir_url *url, const weir_env *env,
                          weir_error *err)
 {
-    weir_error mine;
-    *out = NULL;
-    if (!err)
-        err = &mine;
     if (!*url->rest)
         return weir_fail(err, WEIR_EINVAL, "sqlite: a path is missing, as in sqlite:jobs.db");
     sq_store *s = calloc(1, sizeof *s);

@@ -260,10 +260,6 @@ static weir_code start(redis_store *s, weir_error *err)
 static weir_code redis_open(weir_store **out, const weir_url *url, const weir_env *env,
                             weir_error *err)
 {
-    weir_error mine;
-    *out = NULL;
-    if (!err)
-        err = &mine;
     redis_store *s = calloc(1, sizeof *s);
     if (!s)
         return weir_fail(err, WEIR_ENOMEM, "redis: out of memory");
