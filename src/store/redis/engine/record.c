@@ -228,23 +228,38 @@ static void read_values(mp_reader *r, weir_buf *out)
     else if (REDIS_IN_##part == REDIS_IN_FLAG && wanted == REDIS_IN_SPEC)                         \
         j->member = (flags & at) != 0;
 
-/* Each: the numbers, and where the texts are. False: it is none. */
-static bool read_spec(weir_job *j, texts *t, bool *apart, weir_buf *values, mp_slice spec)
+/* Numbers of a record that are not the job's. */
+typedef struct extra {
+    int64_t type_len, flags, lines;
+} extra;
+
+/* The numbers of a record, and a reader of what is behind them and the type. False: it is none. */
+static inline bool read_numbers(weir_job *j, extra *e, mp_reader *behind, int wanted,
+                                mp_slice record, size_t head_len)
 {
-    const int   wanted = REDIS_IN_SPEC;
-    const char *head = spec.at;
+    const char *head = record.at;
     int64_t     type_len = 0, flags = 0, lines = 0;
-    if (spec.len < REDIS_SPEC_HEAD)
+    if (record.len < head_len)
         return false;
     REDIS_BESIDE(BESIDE)
     WEIR_JOB_NUMBERS(NUMBER)
-    (void)lines;
-    if ((size_t)type_len > spec.len - REDIS_SPEC_HEAD || !type_len)
+    if ((size_t)type_len > record.len - head_len)
         return false;
-    *apart = (flags & REDIS_APART) != 0;
-    *t->none = (mp_slice){ spec.at + REDIS_SPEC_HEAD, (size_t)type_len };
-    mp_reader r = weir__mp_reader(spec.at + REDIS_SPEC_HEAD + type_len,
-                                  spec.len - REDIS_SPEC_HEAD - (size_t)type_len);
+    *e = (extra){ type_len, flags, lines };
+    *behind = weir__mp_reader(head + head_len + type_len,
+                              record.len - head_len - (size_t)type_len);
+    return true;
+}
+
+/* Each: the numbers, and where the texts are. False: it is none. */
+static bool read_spec(weir_job *j, texts *t, bool *apart, weir_buf *values, mp_slice spec)
+{
+    extra     e;
+    mp_reader r;
+    if (!read_numbers(j, &e, &r, REDIS_IN_SPEC, spec, REDIS_SPEC_HEAD) || !e.type_len)
+        return false;
+    *apart = (e.flags & REDIS_APART) != 0;
+    *t->none = (mp_slice){ spec.at + REDIS_SPEC_HEAD, (size_t)e.type_len };
     for (int i = 0; i < TEXT_data; i++) {
         if (i != TEXT_values)
             t->spec[i] = weir__mp_read_text(&r);
@@ -259,26 +274,18 @@ static bool read_spec(weir_job *j, texts *t, bool *apart, weir_buf *values, mp_s
 
 static bool read_run(weir_job *j, texts *t, uint64_t *out_lines, mp_slice run)
 {
-    const int   wanted = REDIS_IN_RUN;
-    const char *head = run.at;
-    int64_t     type_len = 0, flags = 0, lines = 0;
-    if (run.len < REDIS_RUN_HEAD)
+    extra     e;
+    mp_reader r;
+    if (!read_numbers(j, &e, &r, REDIS_IN_RUN, run, REDIS_RUN_HEAD) ||
+        j->state <= WEIR_STATE_ANY || j->state >= WEIR_STATE_COUNT)
         return false;
-    REDIS_BESIDE(BESIDE)
-    WEIR_JOB_NUMBERS(NUMBER)
-    (void)flags;
-    if ((size_t)type_len > run.len - REDIS_RUN_HEAD || j->state <= WEIR_STATE_ANY ||
-        j->state >= WEIR_STATE_COUNT)
-        return false;
-    mp_reader r = weir__mp_reader(run.at + REDIS_RUN_HEAD + type_len,
-                                  run.len - REDIS_RUN_HEAD - (size_t)type_len);
     for (int i = 0; i < TEXT_history; i++)
         t->run[i] = weir__mp_read_text(&r);
     if (weir__mp_is_text(&r))
         t->run[TEXT_history] = weir__mp_read_text(&r);
     if (j->state == WEIR_STATE_ACTIVE && r.at < r.end)
         j->lease_until = weir__mp_read_int(&r);
-    *out_lines = (uint64_t)lines;
+    *out_lines = (uint64_t)e.lines;
     return !r.bad;
 }
 

@@ -3,6 +3,8 @@
 
 #include "store/redis/engine/engine.h"
 
+#include "base/grow.h"
+
 enum { MAX_ROUNDS = 1000 };         /* of an operation whose job others keep changing */
 
 #define ACT(kind, member)                                                                         \
@@ -172,8 +174,8 @@ static void touch(touched *seg, weir_op *op)
 
 static bool has_condition(const weir_op *op)
 {
-    return (op->kind == WEIR_OP_TAKE && op->u.take.when) ||
-           (op->kind == WEIR_OP_FINISH && op->u.finish.next.n && op->u.finish.next.when);
+    const weir_op_take *take = weir__op_row(op)->take(op);
+    return take && take->n && take->when;
 }
 
 /* Does it fit into the segment? Then it is noted there. */
@@ -190,18 +192,6 @@ static bool fits(touched *seg, weir_op *op, bool test_clock)
     return true;
 }
 
-static bool room_for_tasks(redis_lane *s, size_t n)
-{
-    if (n <= s->cap_tasks)
-        return true;
-    redis_task *more = realloc(s->task, n * sizeof *more);
-    if (!more)
-        return false;
-    s->task = more;
-    s->cap_tasks = n;
-    return true;
-}
-
 /* Now, by Redis's clock: not later than it is there, but maybe some ms before. 0: not known. */
 static int64_t stamp_of(redis_store *top)
 {
@@ -213,7 +203,7 @@ weir_code weir__redis_run(weir_store *base, weir_op **ops, size_t n, weir_error 
 {
     redis_store *top = (redis_store *)base;
     redis_lane  *s = &top->lane[weir__ops_lane(ops, n)];
-    if (!room_for_tasks(s, n))
+    if (!weir__grow(&s->task, &s->cap_tasks, n, sizeof *s->task))
         return weir_fail(err, WEIR_ENOMEM, "redis: out of memory");
     weir_code rc = weir__lane_open(s, err);
     if (rc)

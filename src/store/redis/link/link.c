@@ -387,15 +387,15 @@ static void on_lost(void *ctx, redis_node *n)
     }
 }
 
-/* Servers that have no slot any more are left alone. */
+static bool has_calls(void *ctx, redis_node *n)
+{
+    (void)ctx;
+    return n->first;
+}
+
 static void on_found(void *ctx)
 {
-    redis_link *l = ctx;
-    for (size_t i = 0; i < l->net.n_nodes; i++) {
-        redis_node *n = l->net.node[i];
-        if (n->state == NODE_READY && !n->first && !weir__net_owns(&l->net, n))
-            weir__node_close(n);
-    }
+    weir__net_close_unowned(&((redis_link *)ctx)->net, has_calls);
 }
 
 static const redis_net_ops link_ops = {

@@ -132,6 +132,8 @@ void weir__net_turn(redis_net *net, int64_t until_ms);
 /* The primary of a slot; NULL: unknown, and being asked for. */
 redis_node *weir__net_owner(redis_net *net, uint32_t slot);
 bool        weir__net_owns(const redis_net *net, const redis_node *n);  /* any slot */
+/* Close connections to nodes that have no slot any more, and are not in use. */
+void        weir__net_close_unowned(redis_net *net, bool (*is_used)(void *ctx, redis_node *n));
 /* The topology is in doubt: ask for it. */
 void        weir__net_rediscover(redis_net *net);
 /* Sentinels may name another primary while the old one still answers, and writes to the old one are

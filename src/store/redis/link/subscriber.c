@@ -170,8 +170,9 @@ static void on_lost(void *ctx, redis_node *n)
     }
 }
 
-static bool is_used(const redis_subscriber *e, const redis_node *n)
+static bool is_used(void *ctx, redis_node *n)
 {
+    const redis_subscriber *e = ctx;
     for (size_t i = 0; i < e->n; i++) {
         if (e->channel[i].node == n)
             return true;
@@ -191,11 +192,7 @@ static void on_found(void *ctx)
         set_unsubscribed(e, c);
         say(e, from, is_sharded(e, c) ? "SUNSUBSCRIBE" : "UNSUBSCRIBE", c->what.name);
     }
-    for (size_t i = 0; i < e->net.n_nodes; i++) {
-        redis_node *n = e->net.node[i];
-        if (n->state == NODE_READY && !is_used(e, n) && !weir__net_owns(&e->net, n))
-            weir__node_close(n);
-    }
+    weir__net_close_unowned(&e->net, is_used);
 }
 
 static const redis_net_ops subscriber_ops = {

@@ -46,6 +46,15 @@ bool weir__net_owns(const redis_net *net, const redis_node *n)
     return false;
 }
 
+void weir__net_close_unowned(redis_net *net, bool (*is_used)(void *ctx, redis_node *n))
+{
+    for (size_t i = 0; i < net->n_nodes; i++) {
+        redis_node *n = net->node[i];
+        if (n->state == NODE_READY && !is_used(net->ctx, n) && !weir__net_owns(net, n))
+            weir__node_close(n);
+    }
+}
+
 void weir__net_set_owner(redis_net *net, uint32_t slot, const redis_node *n)
 {
     if (net->owner)
