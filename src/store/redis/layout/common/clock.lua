@@ -1,4 +1,11 @@
--- clock.lua - the step Y; the time from which messages are numbered.
+-- clock.lua - the time of a call; the step Y; the time from which messages are numbered.
+
+-- `given`: what the caller says, or '': then it is Redis's clock.
+function layout.time_of(given)
+  if given ~= '' then return tonumber(given) end
+  local t = call('TIME')
+  return t[1] * 1000 + floor(t[2] / 1000)
+end
 
 -- When Redis is emptied their numbers begin anew, and must not be some that were used before.
 function layout.first_message()

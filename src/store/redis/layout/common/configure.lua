@@ -2,7 +2,7 @@
 
 function steps.C(i)
   local name, paused, settings = ARGV[i], ARGV[i + 1], ARGV[i + 2]
-  local t = type_make(name)
+  local t = layout.make_type(name)
   types_dirty[name] = true
   if settings ~= '' then
     for k, v in ipairs(unpack_msg(settings)) do t[T_HAS_SETTINGS + k] = v end

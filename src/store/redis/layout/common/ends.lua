@@ -1,4 +1,5 @@
--- ends.lua - the answers of both layouts to the steps D and T, and to the steps that list.
+-- ends.lua - the steps T and t; the answers of both layouts to the steps D and T, and to the steps
+-- that list.
 
 -- `runs`: of jobs with the same answer how many, and the state they have now or -1, m values in all.
 -- Answers one for all or one for each, and notes in `worked` which ends did.
@@ -15,6 +16,14 @@ local function answer_of_ends(runs, m)
     end
   end
   return answer
+end
+
+function steps.T(i, n)
+  return layout.take(i, n, true)
+end
+
+function steps.t(i, n)
+  return layout.take(i, n, worked)
 end
 
 -- Mark the first take that passed over a suspect, and the takes behind it: they pass over it, too.

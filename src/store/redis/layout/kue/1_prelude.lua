@@ -75,13 +75,7 @@ end
 local function begin(args)
   if not call then prepare() end
   if args[4] ~= prefix then enter(args[4]) end
-  ARGV, now, origin, number = args, args[1], args[2], tonumber(args[3])
-  if now == '' then
-    local t = call('TIME')
-    now = t[1] * 1000 + floor(t[2] / 1000)
-  else
-    now = tonumber(now)
-  end
+  ARGV, now, origin, number = args, layout.time_of(args[1]), args[2], tonumber(args[3])
   now_text = format('%d', now)
   texts, mores, backoffs, quiet, ask_about = {}, {}, {}, {}, {}
   message, n_message, due = { 0, now, origin, 0 }, 4, huge

@@ -55,7 +55,7 @@ local function priority_of(h, more)
     return own and name_of(own) == text and floor(own) or NAMED[text]
   end
   local n = tonumber(text or 0)
-  if not n or n ~= n or n > 2147483647 or n < -2147483648 then return 0 end
+  if not n or n ~= n or n > MAX_PRIORITY or n < MIN_PRIORITY then return 0 end
   return floor(n)
 end
 
@@ -67,7 +67,7 @@ end
 -- type: to Kue it is fixed, and "linear" is our own member.
 local function parse_backoff(text, delay)
   if text == 'true' then return FIXED, 0, 0, 0 end
-  if #text > 1000 or string.sub(text, 1, 1) ~= '{' then return IMMEDIATE, 0, 0, 0 end
+  if #text > MAX_BACKOFF_TEXT or string.sub(text, 1, 1) ~= '{' then return IMMEDIATE, 0, 0, 0 end
   local ok, b = pcall(cjson.decode, text)
   local kind = ok and type(b) == 'table' and
                ((b.type or 'fixed') == 'fixed' and FIXED or

@@ -13,13 +13,8 @@ local function type_of(name)
   return t
 end
 
-local function type_make(name)
-  local t = type_of(name)
-  if not t then
-    t = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-    types[name], types_dirty[name] = t, true
-  end
-  return t
+function layout.new_type()
+  return { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 end
 
 -- Kue's set of types has the types that had a job, ours also the configured types.

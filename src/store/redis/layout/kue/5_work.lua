@@ -224,7 +224,7 @@ local function started(j, worker)
 end
 
 local function note_taken(name)
-  type_make(name)[T_TAKEN], types_dirty[name] = now, true
+  layout.make_type(name)[T_TAKEN], types_dirty[name] = now, true
 end
 
 -- See 2_record.lua.
@@ -403,7 +403,7 @@ local function waiting_names(from, to)
   return names
 end
 
-local function take(i, n, ends)
+function layout.take(i, n, ends)
   local lease, types_there = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
   local d = { answer = { '' }, till = now + lease, workers = {}, wants = {}, got = {}, busy = {},
               wanted = 0, w = 1, bytes = 0, passed = 0 }
@@ -422,14 +422,6 @@ local function take(i, n, ends)
   d.answer[1] = table.concat(d.got)
   if #d.answer > 1 then want(d.till) end
   return d.answer
-end
-
-function steps.T(i, n)
-  return take(i, n, true)
-end
-
-function steps.t(i, n)
-  return take(i, n, worked)
 end
 
 end
@@ -465,7 +457,7 @@ local function completed(j, result)
 end
 
 local function count_completed(j, n)
-  local t, time = type_make(j[TYPE]), n * j[DURATION_MS]
+  local t, time = layout.make_type(j[TYPE]), n * j[DURATION_MS]
   types_dirty[j[TYPE]] = true
   t[T_COMPLETED], t[T_WORK] = t[T_COMPLETED] + n, t[T_WORK] + time
   work_time = work_time + time
@@ -584,18 +576,10 @@ end
 
 -- ---- while it runs ----
 
-function steps.N(i, n)
-  local answer = {}
-  for k = i, i + n - 1, 3 do
-    local j = held(ARGV[k], ARGV[k + 1], true)
-    if j then
-      local till = now + tonumber(ARGV[k + 2])
-      mark(LEASE, zid_of(ARGV[k]), till)
-      want(till)
-    end
-    answer[#answer + 1] = j and 1 or 0
-  end
-  return answer
+function layout.renew(id, delivery, till)
+  local j = held(id, delivery, true)
+  if j then mark(LEASE, zid_of(id), till) end
+  return j
 end
 
 function steps.S(i)

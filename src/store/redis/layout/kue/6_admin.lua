@@ -59,7 +59,7 @@ local function replace(id, j, n, lease)
   run_ttl(n, zids)                           -- an update made it active: its lease begins
   put_in(LEASE, zids, n[STARTED_AT] + lease)
   want(n[STARTED_AT] + lease)
-  type_make(n[TYPE])[T_TAKEN], types_dirty[n[TYPE]] = now, true
+  layout.make_type(n[TYPE])[T_TAKEN], types_dirty[n[TYPE]] = now, true
 end
 
 -- Is it just being taken by a worker of Kue's? If it is cancelled then, Kue's worker runs it to its
@@ -97,7 +97,7 @@ function steps.P(i)
   if has_data == '1' then put_words(n, id, 1, words) end
   if line ~= '' then add_line(n, id, line, words) end
   if failed ~= '0' then
-    local t = type_make(n[TYPE])
+    local t = layout.make_type(n[TYPE])
     t[T_FAILED], types_dirty[n[TYPE]] = t[T_FAILED] + tonumber(failed), true
   end
   emit_all(events)

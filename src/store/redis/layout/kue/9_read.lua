@@ -266,11 +266,15 @@ local function list_ids(q, fits)
   end
 end
 
-local function list(q)
-  local function fits(j)
+local function fits_of(q)
+  return function(j)
     return (q.state == 0 or j[STATE] == q.state) and (q.name == '' or j[TYPE] == q.name) and
            (not q.priority or j[PRIORITY] == q.priority)
   end
+end
+
+local function list(q)
+  local fits = fits_of(q)
   local key = q.state > 0 and (q.name ~= '' and keys_of(q.name) or ALL)[q.state]
   if q.state == 0 then return list_ids(q, fits) end
   if finished(q.state) then return list_finished(q, fits) end
@@ -290,101 +294,10 @@ end
 
 -- ---- find ----
 
-local function of_word(word)
-  return '[' .. word .. '\0', '(' .. word .. '\1'
-end
+layout.id, layout.before_find = digits, flush_all
 
--- The ids with a word that starts so: a set, and a list in order.
-local function with_start(word)
-  local set, ids = {}, {}
-  for _, member in ipairs(call('ZRANGEBYLEX', WORDS, '[' .. word, '(' .. word .. '\255')) do
-    local number_there = sunpack('>I8', member, #member - 7)
-    if not set[number_there] then
-      set[number_there] = true
-      ids[#ids + 1] = number_there
-    end
-  end
-  table.sort(ids)
-  return set, ids
-end
-
--- Ids behind `id` of jobs with the word, a page of them.
-local function with_word(word, descending, id, n)
-  local from, to = of_word(word)
-  local got, ids = nil, {}
-  local beyond = '(' .. word .. '\0' .. spack('>I8', id)
-  if descending then
-    got = call('ZREVRANGEBYLEX', WORDS, id > 0 and beyond or to, from, 'LIMIT', 0, n)
-  else
-    got = call('ZRANGEBYLEX', WORDS, id > 0 and beyond or from, to, 'LIMIT', 0, n)
-  end
-  for k, member in ipairs(got) do ids[k] = sunpack('>I8', member, #member - 7) end
-  return ids
-end
-
--- The words of a query: which to walk (the rarest), and whether a job has all of them.
-local function plan_find(from, to)
-  local words, sets, plan, fewest = {}, {}, {}, huge
-  for k = from, to do
-    local word, count = ARGV[k], 0
-    if string.sub(word, -1) == '*' then
-      local set, ids = with_start(string.sub(word, 1, -2))
-      sets[#sets + 1] = set
-      count = #ids
-      if count < fewest then plan.list, plan.word = ids, nil end
-    else
-      count = call('ZLEXCOUNT', WORDS, of_word(word))
-      words[#words + 1] = word
-      if count < fewest then plan.list, plan.word = nil, word end
-    end
-    fewest = min(fewest, count)
-  end
-  function plan.has_all(id)
-    for _, set in ipairs(sets) do
-      if not set[id] then return false end
-    end
-    for _, word in ipairs(words) do
-      if word ~= plan.word and not call('ZSCORE', WORDS, layout.word(word, id)) then
-        return false
-      end
-    end
-    return true
-  end
-  return plan
-end
-
-local function page_of(plan, descending, id, n)
-  if plan.word then return with_word(plan.word, descending, id, n) end
-  local some, all = {}, plan.list or {}
-  for k = 1, #all do
-    local there = all[descending and #all + 1 - k or k]
-    if id == 0 or there ~= id and (there < id) == descending then some[#some + 1] = there end
-    if #some == n then break end
-  end
-  return some
-end
-
-function steps.F(i, n)
-  local state, name, descending = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2] == '1'
-  local id, limit, with_data = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'
-  local priority, look, seen = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), 0
-  flush_all()
-  local plan, answer, page = plan_find(i + 8, i + n - 1), {}, 200
-  local function fits(j)
-    return (state == 0 or j[STATE] == state) and (name == '' or j[TYPE] == name) and
-           (not priority or j[PRIORITY] == priority)
-  end
-  while #answer < 3 * limit do
-    local some, ids = page_of(plan, descending, id, page), {}
-    for _, there in ipairs(some) do
-      if plan.has_all(there) then ids[#ids + 1] = digits(there) end
-    end
-    answer_with(answer, of_priority(ids, priority), limit, with_data, fits)
-    if #some < page then break end
-    id, seen = some[#some], seen + #ids
-    if look > 0 and seen >= look and #answer < 3 * limit then return layout.stopped_at(answer, 0, id) end
-  end
-  return answer
+function layout.add_found(answer, ids, q)
+  answer_with(answer, of_priority(ids, q.priority), q.limit, q.with_data, fits_of(q))
 end
 
 -- ---- log, statistics ----
@@ -417,7 +330,7 @@ function steps.O(i)
 end
 
 local function stats_of(name)
-  local known_as = type_of(name) or { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  local known_as = type_of(name) or layout.new_type()
   local keys, row = keys_of(name), { name, pack(known_as) }
   for state = INACTIVE, CANCELLED do row[state + 2] = call('ZCARD', keys[state]) end
   local head = call('ZRANGE', keys[INACTIVE], 0, 0)[1]

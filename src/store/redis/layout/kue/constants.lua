@@ -5,8 +5,9 @@
 -- what a record has room for: bytes of a type, of a key; the delivery before the last
 local MAX_TYPE, MAX_NAME, MAX_DELIVERY = 255, 1000, 4294967294
 
--- the highest whole number; arguments of one command (Lua's stack has room for twice as many)
-local HIGHEST, MANY = 9007199254740991, 4000
+-- the highest whole number; priorities, and bytes of a backoff, that are read as they are
+local HIGHEST, MAX_PRIORITY, MIN_PRIORITY = 9007199254740991, 2147483647, -2147483648
+local MAX_BACKOFF_TEXT = 1000
 
 -- lines whose times are in one field; ms for which a call is remembered
 local LINES_A_FIELD, REMEMBER_MS = 100, 600000

@@ -111,14 +111,7 @@ end
 
 local function begin(args)
   if not call then prepare() end
-  ARGV, KEYS = args, keys_of(args[4])
-  now = args[1]
-  if now == '' then
-    local t = call('TIME')
-    now = t[1] * 1000 + floor(t[2] / 1000)
-  else
-    now = tonumber(now)
-  end
+  ARGV, KEYS, now = args, keys_of(args[4]), layout.time_of(args[1])
   now7, now8 = spack('>I7', now), spack('>I8', now + ZERO_RANK)
   origin, number = args[2], tonumber(args[3])
   partitions, partition = count_in(args[5]), count_in(args[6])
@@ -311,13 +304,8 @@ local function type_of(name)
   return t
 end
 
-local function type_make(name)
-  local t = type_of(name)
-  if not t then
-    t = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-    types[name], types_dirty[name] = t, true
-  end
-  return t
+function layout.new_type()
+  return { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 end
 
 -- The record whose settings hold for a type.

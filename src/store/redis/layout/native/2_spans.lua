@@ -56,7 +56,7 @@ end
 local function count_together(name, which, before, count)
   local by = max(count - 1, 0) - max(before - 1, 0)
   if by ~= 0 then
-    local t = type_make(name)
+    local t = layout.make_type(name)
     t[which], types_dirty[name] = t[which] + by, true
   end
 end
@@ -167,7 +167,7 @@ local function run_in(h, place)
 end
 
 local function count_granted(name, by)
-  local t = type_make(name)
+  local t = layout.make_type(name)
   t[T_GRANTED], types_dirty[name] = t[T_GRANTED] + by, true
 end
 

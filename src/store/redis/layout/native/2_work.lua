@@ -76,7 +76,7 @@ function steps.A(i, n)
   local p, stop = i, i + n - 1
   while p <= stop do
     local name, count = ARGV[p], tonumber(ARGV[p + 2])
-    type_make(name)
+    layout.make_type(name)
     if count > 0 then
       made[#made + 1] = { (last + 1) * partitions + partition, INACTIVE, 0, count }
       add_run(name, ARGV[p + 1], count_in(ARGV[p + 3]), p + 4, count)
@@ -460,7 +460,7 @@ local function wants_of(p, stop, ends)
   return d
 end
 
-local function take(i, n, ends)
+function layout.take(i, n, ends)
   local lease, n_types = tonumber(ARGV[i]), count_in(ARGV[i + 1])
   local p = i + 2 + n_types
   local d = wants_of(p, i + n - 1, ends)
@@ -477,14 +477,6 @@ local function take(i, n, ends)
   return d.answer
 end
 
-function steps.T(i, n)
-  return take(i, n, true)
-end
-
-function steps.t(i, n)
-  return take(i, n, worked)
-end
-
 end
 
 -- ---- the end ----
@@ -498,7 +490,7 @@ local function ending_of(r, texts)
   local started = sunpack('>I7', r, RUN_STARTED_AT)
   local flags, name = byte(r, RUN_FLAGS), sub(r, RUN_TYPE, texts - 1)
   local duration = max(0, now - started)
-  local removes, settings, t = flags % 2 == REMOVES, settings_of(name), type_make(name)
+  local removes, settings, t = flags % 2 == REMOVES, settings_of(name), layout.make_type(name)
   types_dirty[name] = true
   return {
     name = name, type = t, duration = duration,

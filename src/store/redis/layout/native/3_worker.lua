@@ -40,20 +40,14 @@ function add_special(name, spec, data, extra)
   return n, j[STATE], 0
 end
 
-function steps.N(i, n)
-  local answer = {}
-  for k = i, i + n - 1, 3 do
-    local id = id_bytes(ARGV[k])
-    local r = active_run(id, ARGV[k + 1])
-    if r then
-      local till = now + tonumber(ARGV[k + 2])
-      apart(id)
-      put_in(LEASE, id, till)
-      want(till)
-    end
-    answer[#answer + 1] = r and 1 or 0
+function layout.renew(number, delivery, till)
+  local id = id_bytes(number)
+  local r = active_run(id, delivery)
+  if r then
+    apart(id)
+    put_in(LEASE, id, till)
   end
-  return answer
+  return r
 end
 
 function steps.S(i)

@@ -17,7 +17,7 @@ local function begin_run(j, id, lease)
   put_in(LEASE, id, till)
   want(till)
   run_ttl(j[TTL_MS], id)
-  type_make(j[TYPE])[T_TAKEN], types_dirty[j[TYPE]] = now, true
+  layout.make_type(j[TYPE])[T_TAKEN], types_dirty[j[TYPE]] = now, true
 end
 
 function steps.P(i)
@@ -56,7 +56,7 @@ function steps.P(i)
   records[id] = run
   set_spec(id, spec)
   if failed ~= '0' then
-    local t = type_make(n[TYPE])
+    local t = layout.make_type(n[TYPE])
     t[T_FAILED], types_dirty[n[TYPE]] = t[T_FAILED] + tonumber(failed), true
   end
   if event ~= '' then emit(event) end
@@ -101,7 +101,7 @@ function steps.M(i, n)
     last = last + 1
     id = id_bytes(last * partitions + partition)
   end
-  type_make(j[TYPE])
+  layout.make_type(j[TYPE])
   set_spec(id, spec)
   call('HSET', KEYS[RUNS], id, run)
   records[id] = run

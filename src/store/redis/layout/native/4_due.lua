@@ -87,13 +87,13 @@ function layout.sweep_some(name, state, left)
   return removed, huge
 end
 
--- The last answers of callers that are gone: remove those older than an hour, if there are many.
+-- The last answers of callers that are gone: remove the old ones, if there are many.
 local function drop_callers()
   if call('HLEN', KEYS[META]) < MANY_CALLERS then return end
   local all = call('HGETALL', KEYS[META])
   for k = 1, #all, 2 do
     local is_lane = match(all[k], ':%d$') and #all[k + 1] >= 16
-    if is_lane and now - sunpack('>I8', all[k + 1], 9) > 3600000 then
+    if is_lane and now - sunpack('>I8', all[k + 1], 9) > CALLER_MS then
       call('HDEL', KEYS[META], all[k])
     end
   end

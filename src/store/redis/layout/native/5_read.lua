@@ -203,87 +203,14 @@ end
 
 -- ---- find ----
 
--- The ids with a word that starts so: a set, and a list in order.
-local function with_start(start)
-  local set, list = {}, {}
-  local all = call('ZRANGEBYLEX', KEYS[WORDS], '[' .. start, '(' .. start .. '\255')
-  for _, member in ipairs(all) do
-    local id = sunpack('>I8', member, #member - 7)
-    if not set[id] then
-      set[id] = true
-      list[#list + 1] = id
-    end
-  end
-  sort(list)
-  return set, list
-end
+layout.id = id_bytes
+function layout.before_find() end
 
--- Ids behind `id` of jobs with the word, a page of them.
-local function with_word(word, descending, id, n)
-  local ids = {}
-  for _, member in ipairs(beyond(WORDS, word, id > 0 and spack('>I8', id) or '', descending, n)) do
-    ids[#ids + 1] = sunpack('>I8', member, #member - 7)
-  end
-  return ids
-end
-
-function steps.F(i, n)
-  local state, name, descending = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2] == '1'
-  local id, limit, with_data = tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]), ARGV[i + 5] == '1'
-  local priority, look, seen = tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]), 0
-  local words, sets, driver, list, fewest = {}, {}, nil, nil, huge
-  for k = i + 8, i + n - 1 do
-    local word = ARGV[k]
-    if sub(word, -1) == '*' then
-      local set, ids = with_start(sub(word, 1, -2))
-      sets[#sets + 1] = set
-      if #ids < fewest then fewest, list, driver = #ids, ids, nil end
-    else
-      local from, to = of_type(word)
-      local count = call('ZLEXCOUNT', KEYS[WORDS], from, to)
-      words[#words + 1] = word
-      if count < fewest then fewest, driver, list = count, word, nil end
-    end
-  end
+function layout.add_found(answer, ids, q)
   local function fits(spec)
-    return (name == '' or type_in(spec) == name) and is_of(priority, spec)
+    return (q.name == '' or type_in(spec) == q.name) and is_of(q.priority, spec)
   end
-  local function has_all(number)
-    for _, set in ipairs(sets) do
-      if not set[number] then return false end
-    end
-    local id8 = spack('>I8', number)
-    for _, word in ipairs(words) do
-      if word ~= driver and not call('ZSCORE', KEYS[WORDS], word .. '\0' .. id8) then
-        return false
-      end
-    end
-    return true
-  end
-  local answer, page = {}, 200
-  while #answer / 3 < limit do
-    local some = {}
-    if driver then
-      some = with_word(driver, descending, id, page)
-    elseif list then
-      for k = 1, #list do
-        local number = list[descending and #list + 1 - k or k]
-        if id == 0 or (number < id) == descending and number ~= id then some[#some + 1] = number end
-        if #some == page then break end
-      end
-    end
-    if #some == 0 then break end
-    id = some[#some]
-    local ids = {}
-    for _, number in ipairs(some) do
-      if has_all(number) then ids[#ids + 1] = id_bytes(number) end
-    end
-    answer_with(answer, ids, limit, with_data, fits, state)
-    seen = seen + #ids
-    if #some < page then break end
-    if look > 0 and seen >= look and #answer < 3 * limit then return layout.stopped_at(answer, 0, id) end
-  end
-  return answer
+  answer_with(answer, ids, q.limit, q.with_data, fits, q.state)
 end
 
 -- ---- log, statistics ----
@@ -296,7 +223,7 @@ function steps.O(i)
   local answer, n = {}, max(after + 1, j[LINES] - MAX_LOG + 1, 1)
   while n <= j[LINES] and #answer < 3 * limit do
     local fields = {}
-    for k = n, min(n + 199, j[LINES]) do fields[#fields + 1] = id .. k end
+    for k = n, min(n + LOG_PAGE - 1, j[LINES]) do fields[#fields + 1] = id .. k end
     local lines = get_many(LOG, fields)
     for k = 1, #fields do
       local at, text = match(lines[k] or '', '^(%-?%d+) (.*)$')

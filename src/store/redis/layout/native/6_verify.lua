@@ -63,7 +63,8 @@ local function verify(id, spec, mend, lines)
   local block = j[TYPE] .. '\0' .. spack('>I8', floor(seq / BLOCK))
   wrong(score(IDS, block) ~= 0, 'not in the list of ids', function() put_in(IDS, block, 0) end)
   wrong(seq > last, 'beyond the last id', function() last = seq end)
-  wrong(not type_of(j[TYPE]), 'of a type that is not known', function() type_make(j[TYPE]) end)
+  wrong(not type_of(j[TYPE]), 'of a type that is not known',
+        function() layout.make_type(j[TYPE]) end)
   if has(j[FLAGS], APART) and call('HEXISTS', KEYS[DATA], id) == 0 then
     lines[#lines + 1] = format('job %d: its data is missing', id_number(id))
   end

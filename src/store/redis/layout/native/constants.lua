@@ -2,14 +2,15 @@
 -- which ../constants.c writes. scripts/embed-lua.sh puts the numbers in their places: a name would
 -- cost time. One statement a line.
 
--- from this many fields of META on, fields of lost callers are searched for
-local MANY_CALLERS = 500
+-- from this many fields of META on, fields of lost callers are searched for; ms after which a caller
+-- is lost
+local MANY_CALLERS, CALLER_MS = 500, 3600000
 
 -- looking for a priority: places read at a time, and at least of each type
 local PAGE, FEWEST = 500, 20
 
--- arguments of one command (Lua's stack has room for twice as many); ids in a block of IDS
-local MANY, BLOCK = 4000, 64
+-- ids in a block of IDS; lines of a log that are read at a time
+local BLOCK, LOG_PAGE = 64, 200
 
 -- grants whose lease is over that are ended at a time
 local SOME_GRANTS = 500
