@@ -327,7 +327,7 @@ bool weir__json_valid(const char *text, size_t len, int depth, size_t *where, co
 
 /* ---- taking apart what is valid ---- */
 
-static const char *past_space(const char *s, const char *end)
+static const char *skip_blanks(const char *s, const char *end)
 {
     while (s < end && (*s == ' ' || *s == '\n' || *s == '\r' || *s == '\t'))
         s++;
@@ -351,7 +351,7 @@ static inline const char *to_mark(const char *s, const char *end)
     return s;
 }
 
-static const char *past_string(const char *s, const char *end)
+static const char *skip_string(const char *s, const char *end)
 {
     s = to_mark(s + 1, end);
     while (s < end && *s == '\\')
@@ -365,12 +365,12 @@ static const unsigned char stops[256] = {
     ['"'] = QUOTE, ['{'] = OPEN, ['['] = OPEN, ['}'] = CLOSE, [']'] = CLOSE,
 };
 
-static const char *past_brackets(const char *s, const char *end)
+static const char *skip_brackets(const char *s, const char *end)
 {
     for (size_t level = 0; s < end;) {
         switch (stops[(unsigned char)*s]) {
         case QUOTE:
-            s = past_string(s, end);
+            s = skip_string(s, end);
             continue;
         case OPEN:
             level++;
@@ -385,12 +385,12 @@ static const char *past_brackets(const char *s, const char *end)
     return s;
 }
 
-static const char *past_value(const char *s, const char *end)
+static const char *skip_value(const char *s, const char *end)
 {
     if (s < end && *s == '"')
-        return past_string(s, end);
+        return skip_string(s, end);
     if (s < end && stops[(unsigned char)*s] == OPEN)
-        return past_brackets(s, end);
+        return skip_brackets(s, end);
     while (s < end && *s > ' ' && *s != ',' && *s != '}' && *s != ']')
         s++;
     return s;
@@ -398,12 +398,12 @@ static const char *past_value(const char *s, const char *end)
 
 const char *weir__json_end(weir_json_piece value)
 {
-    return past_value(value.text, value.text + value.len);
+    return skip_value(value.text, value.text + value.len);
 }
 
 bool weir__json_open(weir_json_walk *w, weir_json_piece value)
 {
-    const char *s = past_space(value.text, value.text + value.len);
+    const char *s = skip_blanks(value.text, value.text + value.len);
     *w = (weir_json_walk){ .at = s, .end = value.text + value.len };
     if (s == w->end || (*s != '{' && *s != '['))
         return false;
@@ -414,16 +414,16 @@ bool weir__json_open(weir_json_walk *w, weir_json_piece value)
 
 bool weir__json_begin(weir_json_walk *w, weir_json_piece *name, weir_json_piece *value)
 {
-    const char *s = past_space(w->at, w->end);
+    const char *s = skip_blanks(w->at, w->end);
     if (s < w->end && *s == ',')
-        s = past_space(s + 1, w->end);
+        s = skip_blanks(s + 1, w->end);
     *name = (weir_json_piece){ .text = s };
     if (s == w->end || *s == '}' || *s == ']')
         return false;
     if (w->object) {
-        name->len = (size_t)(past_string(s, w->end) - s);
-        s = past_space(s + name->len, w->end);
-        s = past_space(s + 1, w->end);          /* behind the ':' */
+        name->len = (size_t)(skip_string(s, w->end) - s);
+        s = skip_blanks(s + name->len, w->end);
+        s = skip_blanks(s + 1, w->end);          /* behind the ':' */
     }
     w->at = s;
     *value = (weir_json_piece){ s, (size_t)(w->end - s) };

@@ -441,7 +441,7 @@ static void leave(weir_bus *b, weir_consumer *c)
     weir__mailbox_wake(wakes);
 }
 
-static weir_code own_mailbox(weir_consumer *c, weir_bus *b, weir_error *err)
+static weir_code create_mailbox(weir_consumer *c, weir_bus *b, weir_error *err)
 {
     weir_code rc = weir_mailbox_create(&c->mailbox, b, NULL, err);
     if (!rc && (rc = weir__mailbox_start(c->mailbox, "weir-consumer", err)) != WEIR_OK) {
@@ -468,7 +468,7 @@ static weir_code open_consumer(weir_consumer **out, weir_bus *b,
     c->ctx = config->ctx;
     c->mailbox = config->mailbox;
     if (!c->mailbox)
-        rc = own_mailbox(c, b, err);
+        rc = create_mailbox(c, b, err);
     if (!rc && !enter(b, c, config->address, prefix)) {
         if (c->owns_mailbox)
             weir_mailbox_destroy(c->mailbox);

@@ -53,9 +53,9 @@ static bool cluster_listen(weir_transport *t, const char *address, bool prefix, 
 {
     weir_cluster *cl = (weir_cluster *)t;
     pthread_mutex_lock(&cl->lock);
-    own_address *a = weir__names_get(&cl->own[prefix], address);
+    local_address *a = weir__names_get(&cl->local[prefix], address);
     if (!a)
-        a = WEIR__NAMES_ADD(&cl->own[prefix], own_address, address);
+        a = WEIR__NAMES_ADD(&cl->local[prefix], local_address, address);
     if (a) {
         a->prefix = prefix;
         a->again |= a->changed && !a->n && consumers;
@@ -69,7 +69,7 @@ static bool cluster_listen(weir_transport *t, const char *address, bool prefix, 
     return a;
 }
 
-static void write_own(weir_buf *out, const own_address *a, size_t n)
+static void write_local(weir_buf *out, const local_address *a, size_t n)
 {
     weir__frame_write_entry(out, &(bus_entry){ .address = a->name, .n = (uint32_t)n,
                                                .prefix = a->prefix });
@@ -87,16 +87,16 @@ static bool write_changes(weir_cluster *cl, weir_buf *out)
         f.version = ++cl->version;
         weir__frame_write(out, &f);
     }
-    WEIR_EACH(own_address, a, &cl->changed, link) {
+    WEIR_EACH(local_address, a, &cl->changed, link) {
         if (out->len > CLUSTER_FRAME)
             break;
         if (a->again)
-            write_own(out, a, 0);
-        write_own(out, a, a->n);
+            write_local(out, a, 0);
+        write_local(out, a, a->n);
         weir__list_remove(&cl->changed, &a->link);
         a->changed = a->again = false;
         if (!a->n) {
-            weir__names_remove(&cl->own[a->prefix], &a->named);
+            weir__names_remove(&cl->local[a->prefix], &a->named);
             free(a);
         }
     }
@@ -123,7 +123,7 @@ static void write_list(weir_cluster *cl, weir_buf *out, weir_buf *ends)
     memcpy(f.from, cl->member.process, sizeof f.from);
     for (int prefix = 0; prefix < 2; prefix++) {
         size_t pos = 0;
-        for (own_address *a = NULL; (a = weir__names_next(&cl->own[prefix], &pos, a));) {
+        for (local_address *a = NULL; (a = weir__names_next(&cl->local[prefix], &pos, a));) {
             if (entries.len > CLUSTER_FRAME) {
                 weir__frame_write(out, &f);
                 weir__buf_add(out, entries.data, entries.len);
@@ -131,7 +131,7 @@ static void write_list(weir_cluster *cl, weir_buf *out, weir_buf *ends)
                 weir__buf_clear(&entries);
                 f.part = 0;
             }
-            write_own(&entries, a, a->n);
+            write_local(&entries, a, a->n);
         }
     }
     f.part |= FRAME_LAST;
@@ -471,10 +471,10 @@ static void cluster_stop(weir_transport *t)
     weir_mailbox_destroy(cl->mailbox);
 }
 
-static void free_own(weir_names *names)
+static void free_local(weir_names *names)
 {
     size_t pos = 0;
-    for (own_address *a; (a = weir__names_next(names, &pos, NULL)); pos = 0) {
+    for (local_address *a; (a = weir__names_next(names, &pos, NULL)); pos = 0) {
         weir__names_remove(names, &a->named);
         free(a);
     }
@@ -493,8 +493,8 @@ static void cluster_destroy(weir_transport *t)
         free(r);
     weir__map_fini(&cl->sent);
     weir__directory_fini(&cl->others);
-    free_own(&cl->own[0]);
-    free_own(&cl->own[1]);
+    free_local(&cl->local[0]);
+    free_local(&cl->local[1]);
     pthread_cond_destroy(&cl->answered);
     pthread_mutex_destroy(&cl->posting);
     pthread_mutex_destroy(&cl->lock);

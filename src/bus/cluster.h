@@ -31,14 +31,14 @@ weir_code weir__cluster_join(weir_bus *b, const weir_carrier *carrier, int64_t w
 /* ---- the inside ---- */
 
 /* An address with consumers in this process. */
-typedef struct own_address {
+typedef struct local_address {
     weir_named named;
     weir_link  link;                    /* of changed, if `changed` */
     bool       changed, prefix;
     bool       again;                   /* since the last CHANGES it had no consumer for a while */
     size_t     n;                       /* 0: until the next CHANGES */
     char       name[];
-} own_address;
+} local_address;
 
 /* A request that another process is to answer. */
 typedef struct sent_request {
@@ -73,7 +73,7 @@ typedef struct weir_cluster {
     pthread_mutex_t lock;               /* guards what follows; taken after that of the bus */
     pthread_cond_t  answered;           /* a list has arrived */
     bus_directory   others;
-    weir_names      own[2];             /* of own_address; [1]: prefixes */
+    weir_names      local[2];           /* of local_address; [1]: prefixes */
     weir_dlist      changed;
     uint64_t        version;
     bool            hello_due;          /* a HELLO to all is due */

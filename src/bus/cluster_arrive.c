@@ -191,14 +191,14 @@ static bool take_changes(weir_cluster *cl, bus_peer *p, bus_frame *f)
 }
 
 /* Hand what has changed in the directory to the bus. */
-static weir_buf take_news(weir_cluster *cl)
+static weir_buf detach_changes(weir_cluster *cl)
 {
     weir_buf changes = cl->others.changes;
     cl->others.changes = (weir_buf){ 0 };
     return changes;
 }
 
-static void report_news(weir_cluster *cl, weir_buf *changes, const char *process)
+static void report_changes(weir_cluster *cl, weir_buf *changes, const char *process)
 {
     if (changes->len)
         weir__bus_changed_elsewhere(cl->bus, changes, process);
@@ -276,9 +276,9 @@ static void try_another(weir_cluster *cl, const char *process, sent_request *s)
     if (p && r)
         weir__directory_set(&cl->others, p, r->name, r->prefix, 0);
     bool     asks = p && must_ask(p);
-    weir_buf news = take_news(cl);
+    weir_buf changes = detach_changes(cl);
     pthread_mutex_unlock(&cl->lock);
-    report_news(cl, &news, "");
+    report_changes(cl, &changes, "");
     if (asks)
         ask(cl, process);
     weir__leaders_look(cl->bus);
@@ -316,9 +316,9 @@ static void forget_process(weir_cluster *cl, const char *process, const char *lo
         weir__map_remove(&cl->sent, number);
         weir__list_append(&failed, &s->link);
     }
-    weir_buf news = take_news(cl);
+    weir_buf changes = detach_changes(cl);
     pthread_mutex_unlock(&cl->lock);
-    report_news(cl, &news, lost);
+    report_changes(cl, &changes, lost);
     WEIR_EACH(sent_request, s, &failed, link) {
         char        text[WEIR_MAX_BUS_ADDRESS + 60];
         const char *address = weir_message_address(s->message);
@@ -372,9 +372,9 @@ static bool take_sign_of_life(weir_cluster *cl, bus_frame *f)
         if (list)
             asks = list(cl, p, f);
     }
-    weir_buf news = take_news(cl);
+    weir_buf changes = detach_changes(cl);
     pthread_mutex_unlock(&cl->lock);
-    report_news(cl, &news, "");
+    report_changes(cl, &changes, "");
     return asks;
 }
 

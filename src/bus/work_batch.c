@@ -17,7 +17,7 @@ enum {
 
 void weir__work_free_early(work_store *s)
 {
-    WEIR_EACH(job_news, e, &s->early, d.link)
+    WEIR_EACH(job_end, e, &s->early, d.link)
         free(e);
     s->early = (weir_dlist){ 0 };
 }

@@ -60,7 +60,7 @@ void weir__work_set_timer(weir_workqueue *q, int64_t ms)
 
 /* ---- jobs that end without this queue ---- */
 
-static void answer_news(weir_message *m, const job_news *e)
+static void answer_end(weir_message *m, const job_end *e)
 {
     if (e->kind == WEIR_EVENT_COMPLETE)
         weir_message_reply(m, &(weir_content){ .body = e->len ? e->text : NULL,
@@ -99,9 +99,9 @@ void weir__work_put_sender(work_store *s, uint64_t id, weir_message *m)
 {
     if (!m)
         return;
-    WEIR_EACH(job_news, e, &s->early, d.link)
+    WEIR_EACH(job_end, e, &s->early, d.link)
         if (e->id == id) {
-            answer_news(m, e);
+            answer_end(m, e);
             weir_message_free(m);
             return;
         }
@@ -176,9 +176,9 @@ void weir__work_store_finish(weir_workqueue *q, work *w, weir_message *to, const
 /* ---- what happens to jobs ---- */
 
 /* A job has ended without this queue: in another process, or by hand. */
-static void run_news(delivery *d)
+static void run_end(delivery *d)
 {
-    job_news       *e = (job_news *)d;
+    job_end       *e = (job_end *)d;
     weir_workqueue *q = e->q;
     work_store     *s = q->store;
     weir_message   *m = weir__map_remove(&s->senders, e->id);
@@ -188,13 +188,13 @@ static void run_news(delivery *d)
         return;
     }
     if (m) {
-        answer_news(m, e);
+        answer_end(m, e);
         weir_message_free(m);
     }
     if (w && !w->ending.set) {
         weir__map_remove(&s->held, e->id);
         if (w->message)
-            answer_news(w->message, e);
+            answer_end(w->message, e);
         if (e->kind == WEIR_EVENT_COMPLETE || e->kind == WEIR_EVENT_FAILED)
             weir__work_release(q, w);
         weir__work_end(q, w);
@@ -225,10 +225,10 @@ static void on_event(const weir_event *event, void *ctx)
     }
     if (!atomic_load(&q->store->known))
         return;
-    job_news *e = calloc(1, sizeof *e + event->text_len + 1);
+    job_end *e = calloc(1, sizeof *e + event->text_len + 1);
     if (!e)
         return;
-    e->d.call = run_news;
+    e->d.call = run_end;
     e->q = q;
     e->id = event->id;
     e->kind = event->kind;

@@ -45,7 +45,7 @@ typedef struct work_store {
     weir_listener *listener;
     weir_map       held;                /* jobs that were taken and have not ended: id to work */
     weir_map       senders;             /* of jobs that are not held: id to message */
-    weir_dlist     early;               /* job_news that came before the batch's jobs were known */
+    weir_dlist     early;               /* job_end that came before the batch's jobs were known */
     weir_dlist     adds, endings;       /* for the next batch */
     size_t         n_adds, add_bytes;   /* also of the batch under way */
     size_t         n_endings;
@@ -62,14 +62,14 @@ typedef struct work_store {
 } work_store;
 
 /* The end of a job, as an event reports it. */
-typedef struct job_news {
+typedef struct job_end {
     delivery        d;                  /* first */
     weir_workqueue *q;
     uint64_t        id;
     weir_event_kind kind;
     size_t          len;
     char            text[];             /* "": none */
-} job_news;
+} job_end;
 
 /* work_batch.c */
 /* Submit what there is to be done, unless a batch is under way. */

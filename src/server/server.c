@@ -147,8 +147,8 @@ static weir_code start(srv_server *s, weir_error *err)
     return s->listener.accepting ? WEIR_OK : weir_fail(err, WEIR_ENOMEM, "server: out of memory");
 }
 
-/* Strings of the options, in memory of the server's own. */
-static bool own_options(srv_server *s)
+/* Copies of the texts of the options, in memory of the server. */
+static bool copy_options(srv_server *s)
 {
     const char **texts[] = {
         &s->opt.listen, &s->opt.store_url, &s->opt.data_dir, &s->opt.tokens_file,
@@ -213,7 +213,7 @@ weir_code srv_start(srv_server **out, weir_queue *q, const srv_options *opt, wei
     raise_file_limit(&s->opt.limits);
     weir_code rc = srv_set_search(q, opt->search, err);
     if (!rc)
-        rc = own_options(s) ? start(s, err)
+        rc = copy_options(s) ? start(s, err)
                             : weir_fail(err, WEIR_ENOMEM, "server: out of memory");
     if (rc) {
         srv_stop(s);

@@ -69,7 +69,7 @@ static bool needs_parking(const weir_job *j)
     return !mover_ended(j->state) && j->promote_at < WEIR_PARKED_SPAN;
 }
 
-static int64_t own_time(const weir_job *parked)
+static int64_t time_before_parking(const weir_job *parked)
 {
     return (parked->promote_at - PARKED) % WEIR_PARKED_SPAN;
 }
@@ -83,7 +83,7 @@ static weir_code park(mover *m, bulk *l, weir_error *err)
         if (is_parked(d->job)) {                /* by an earlier run, which has not come further */
             d->parked = true;
             d->marked = d->promote_at >= MARKED;
-            d->promote_at = own_time(d->job);
+            d->promote_at = time_before_parking(d->job);
         } else if (needs_parking(d->job)) {
             weir_change away = { .run_at = PARKED + d->promote_at, .from = WAITING };
             d->parked = true;

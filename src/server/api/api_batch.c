@@ -179,7 +179,7 @@ static void look_first(srv_request *r)
 /* ---- running ---- */
 
 /* A key belongs to its caller. A key that the store refuses stays as it is, for the message. */
-static void own_token(srv_request *r, weir_op *op)
+static void scope_token(srv_request *r, weir_op *op)
 {
     const weir_token **place = weir__op_row(op)->token(op);
     if (!place || !*place || !*(*place)->key || strlen((*place)->key) > WEIR_MAX_TOKEN)
@@ -233,7 +233,7 @@ static void run_all(srv_request *r)
     for (size_t i = 0; i < b->in.n; i++) {
         weir_op *op = &b->in.op[i];
         if (!op->err.code) {
-            own_token(r, op);
+            scope_token(r, op);
             note_worker(r, op);
         }
     }

@@ -52,10 +52,10 @@ typedef struct remote {
 } remote;
 
 /* Addresses with consumers: how many, and by event. ERROR: a failure of a job. */
-typedef struct wishes {
+typedef struct listener_counts {
     _Atomic uint32_t all;
     _Atomic uint32_t by_kind[WEIR_EVENT_COUNT];
-} wishes;
+} listener_counts;
 
 struct srv_job_events {
     weir_bus_watch   watch;         /* first */
@@ -66,7 +66,7 @@ struct srv_job_events {
     pthread_t        thread;
     bool             threaded;
     weir_names       remotes;       /* guarded by the bus's lock */
-    wishes  here, elsewhere;
+    listener_counts  here, elsewhere;
     atomic_bool      leads;
     _Atomic uint64_t lost_total, too_long;
     pthread_mutex_t  lock;          /* guards what follows, up to `jobs` */
@@ -117,7 +117,7 @@ static void on_event(const weir_event *event, void *ctx);
 
 /* The addresses with listeners have changed, or the process that publishes. The bus may be locked,
  * so that no event of a job that is added afterwards is missed. */
-static void wish(srv_job_events *e)
+static void follow_listeners(srv_job_events *e)
 {
     bool wanted = somebody_listens(e);
     pthread_mutex_lock(&e->lock);
@@ -131,21 +131,21 @@ static void wish(srv_job_events *e)
     pthread_mutex_unlock(&e->lock);
 }
 
-static void count_wish(srv_job_events *e, wishes *counts, const char *address, bool on)
+static void count_listener(srv_job_events *e, listener_counts *counts, const char *address, bool on)
 {
     weir_event_kind kind;
     if (!kind_of(address, &kind))
         return;
     atomic_fetch_add(&counts->by_kind[kind], on ? 1 : (uint32_t)-1);
     atomic_fetch_add(&counts->all, on ? 1 : (uint32_t)-1);
-    wish(e);
+    follow_listeners(e);
 }
 
 /* These two with the bus locked. */
 static void consumer_changed(weir_bus_watch *w, const char *address, bool on)
 {
     srv_job_events *e = (srv_job_events *)w;
-    count_wish(e, &e->here, address, on);
+    count_listener(e, &e->here, address, on);
 }
 
 static void remote_changed(weir_bus_watch *w, const char *address, bool on)
@@ -161,7 +161,7 @@ static void remote_changed(weir_bus_watch *w, const char *address, bool on)
         weir__names_remove(&e->remotes, &r->named);
         free(r);
     }
-    count_wish(e, &e->elsewhere, address, on);
+    count_listener(e, &e->elsewhere, address, on);
 }
 
 /* Jobs are read when they come and when they start: afterwards they may be gone at any time. */
@@ -381,7 +381,7 @@ static weir_code take_turn(void *ctx, leader_turn turn, weir_error *err)
     srv_job_events *e = ctx;
     (void)err;
     atomic_store(&e->leads, turn != LEADER_YIELDS);
-    wish(e);
+    follow_listeners(e);
     return WEIR_OK;
 }
 

@@ -91,7 +91,7 @@ static weir_code open_db(sq_store *s, weir_error *err)
 /* ---- open and close ---- */
 
 /* The lock of PATH-owner is ours; now lock the file, which a process may own by another name. */
-static weir_code own_file(sq_store *s, weir_error *err)
+static weir_code lock_file(sq_store *s, weir_error *err)
 {
     int64_t   left_ms = s->env.wait_owner_ms;
     bool      busy = false;
@@ -161,7 +161,7 @@ weir_code weir__sq_open_owned(sq_store *s, bool inherit, weir_error *err)
         s->env.durability = WEIR_DURABILITY_DISK;
     /* Before the file is opened: who comes meanwhile waits there, and need not try again. */
     weir__sq_serve(&s->server, s->path, &s->env, s->env.durability, &s->stays);
-    weir_code rc = own_file(s, err);
+    weir_code rc = lock_file(s, err);
     if (!rc)
         rc = open_db(s, err);
     if (!rc)

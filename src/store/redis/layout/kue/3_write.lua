@@ -13,8 +13,8 @@ end
 -- Names and places of the fields that are in weir_more and nowhere else, under their own names.
 local MORE, MORE_TEXT = { MORE_NUMBERS }, { MORE_TEXTS }
 
--- weir_more, or false: all is as usual. `own_delay`: see delay_fields().
-local function more_text(j, own_delay)
+-- weir_more, or false: all is as usual. `with_delay`: see delay_fields().
+local function more_text(j, with_delay)
   local parts = {}
   local function number_of(name, n)
     parts[#parts + 1] = format('"%s":%d', name, n)
@@ -25,7 +25,7 @@ local function more_text(j, own_delay)
   if j[LOST] > 0 then number_of('lost', j[LOST]) end
   if j[MAX_LOST] ~= DEFAULT_MAX_LOST then number_of('max_lost', j[MAX_LOST]) end
   if j[DEADLINE_AT] > 0 then number_of('deadline', j[DEADLINE_AT]) end
-  if own_delay then number_of('delay', j[DELAY_MS]) end
+  if with_delay then number_of('delay', j[DELAY_MS]) end
   if j[FLAGS] >= SEARCHED then number_of('search', 1) end
   text_of('unique', j[UNIQUE_KEY])
   text_of('search_keys', j[SEARCH_KEYS])
@@ -102,9 +102,9 @@ function encode(j, h, put)
     put(H_ATTEMPTS, digits_or(attempts, false))
     put(H_PRIORITY, digits(j[PRIORITY]))
   end
-  local delay, own_delay = delay_fields(j, h)
+  local delay, with_delay = delay_fields(j, h)
   put(H_DELAY, delay)
-  put(H_MORE, more_text(j, own_delay))
+  put(H_MORE, more_text(j, with_delay))
   put(H_BACKOFF, backoff_text(j, h))
   put(H_REMOVE, j[FLAGS] % 2 == 1 and 'true' or VERTX and 'false')
   put(H_TYPE, j[TYPE])

@@ -286,7 +286,7 @@ end
 
 -- ---- runs ----
 
-local function own_run(id)
+local function stored_run(id)
   local r = records[id]
   if r == nil then
     r = call('HGET', KEYS[RUNS], id)
@@ -304,7 +304,7 @@ local function shared_run(id)
 end
 
 local function run_of(id)
-  local r = own_run(id)
+  local r = stored_run(id)
   if r then return r end
   return shared_run(id_number(id))
 end
@@ -329,7 +329,7 @@ end
 
 -- When the lease of an active job is over. All is settled.
 local function lease_of(id)
-  if own_run(id) then return call('ZSCORE', KEYS[LEASE], id) end
+  if stored_run(id) then return call('ZSCORE', KEYS[LEASE], id) end
   return call('ZSCORE', KEYS[GRANTED], grant_entry((grant_with(id_number(id)))))
 end
 
@@ -348,7 +348,7 @@ end
 -- Set a job apart, if there is such a job. All is settled.
 local function apart(id)
   local number_of_it = id_number(id)
-  if own_run(id) then return end
+  if stored_run(id) then return end
   local h, place = grant_with(number_of_it)
   local b = not h and completion_with(number_of_it)
   local spec = not h and not b and spec_of(id)

@@ -531,7 +531,7 @@ end
 
 -- An end with more to it than usual. False: it is an end as usual after all.
 local function end_specially(e, id8)
-  if begun[own_run(id8)] then                -- in this very call
+  if begun[stored_run(id8)] then                -- in this very call
     for key = FIRST_SET, LAST_SET do flush(key) end
   end
   if e.removes and not e.bare then           -- gone, with all that was noted of it
@@ -607,7 +607,7 @@ local function end_some(id, delivery, n, result)
     end_held(e, h, place, n, result)
   else
     local id8 = spack('>I8', id)
-    local r = own_run(id8)
+    local r = stored_run(id8)
     if r and byte(r) == ACTIVE then e, tail = ending(r) end
     if not e or e.delivery ~= delivery then return 1, -1 end
     n = 1

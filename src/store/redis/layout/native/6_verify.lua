@@ -34,10 +34,10 @@ local function verify(id, spec, mend, lines)
   local function score(key, member)
     return tonumber(call('ZSCORE', KEYS[key], member) or huge)
   end
-  local h = not own_run(id) and grant_with(id_number(id))
-  local in_entry = not own_run(id) and
+  local h = not stored_run(id) and grant_with(id_number(id))
+  local in_entry = not stored_run(id) and
                    entry_with(state, j[TYPE], spack('>I8', rank_of(j) + ZERO_RANK), id_number(id))
-  local b = not own_run(id) and completion_with(id_number(id))
+  local b = not stored_run(id) and completion_with(id_number(id))
   wrong(not h and not in_entry and score(STATE_KEY + state, place_of(j, id)) ~= 0,
         'not in its place in the list of its state',
         function()
@@ -126,7 +126,7 @@ end
 local function belongs_in(entry, state)
   local name = name_in(entry)
   return function(id, spec)
-    local j = spec and not own_run(id) and decode(spec, run_of(id))
+    local j = spec and not stored_run(id) and decode(spec, run_of(id))
     return j and j[STATE] == state and place_of(j, id) == sub(entry, 1, #name + 9) .. id
   end
 end
@@ -143,7 +143,7 @@ local function lost_in(field)
   local lost = {}
   for _, h in ipairs(grants_in(sunpack('>I8', field, 2))) do
     is_so_of_all(ids_from(h.first, #h.live), function(id, spec, place)
-      if h.live[place] == 1 and (own_run(id) or not spec) then lost[#lost + 1] = { h, place } end
+      if h.live[place] == 1 and (stored_run(id) or not spec) then lost[#lost + 1] = { h, place } end
       return true
     end)
   end
@@ -154,7 +154,7 @@ end
 local function lost_in_completion(b)
   looked_at = looked_at + b.count
   return not is_so_of_all(ids_from(b.first, b.count), function(id, spec)
-    return spec and not own_run(id)
+    return spec and not stored_run(id)
   end)
 end
 
@@ -259,7 +259,7 @@ end
 belongs[STATE_KEY + COMPLETE] = function(entry)
   local _, count = jobs_of(entry, name_in(entry))
   if count > 1 then return completion_of_entry(entry) end
-  return own_run(sub(entry, -8)) and in_state(COMPLETE)(entry)
+  return stored_run(sub(entry, -8)) and in_state(COMPLETE)(entry)
 end
 
 end
@@ -294,7 +294,7 @@ local function mend_completion(b)
   drop_completion(b)
   for id = b.first, b.first + (b.count - 1) * partitions, partitions do
     local id8 = id_bytes(id)
-    if not own_run(id8) and spec_of(id8) then put_completion(b, id, 1) end
+    if not stored_run(id8) and spec_of(id8) then put_completion(b, id, 1) end
   end
 end
 
