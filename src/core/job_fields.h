@@ -86,6 +86,9 @@
 #define WEIR_JOB_TEXTS(X)   WEIR_JOB_FIELDS(WEIR__TEXT, X)
 #define WEIR_JOB_BYTES(X)   WEIR_JOB_FIELDS(WEIR__BYTES, X)
 
+/* Every text and all bytes of the job `j`: X(name, length, life), where the order does not matter. */
+#define WEIR_JOB_STRINGS(X) WEIR_JOB_FIELDS(WEIR__STRING, X)
+
 /* What to add (weir_spec), as far as it is read from JSON, copied and checked. A row is
  *
  *   R(X, shape, member, kind, JSON name)
@@ -187,5 +190,13 @@ enum {
 #define WEIR__BYTES_TEXT(...)
 #define WEIR__BYTES_BYTES(X, member, ...) X(member, member, __VA_ARGS__)
 #define WEIR__BYTES_BACKOFF(...)
+
+#define WEIR__STRING(X, shape, ...)     WEIR__STRING_##shape(X, __VA_ARGS__)
+#define WEIR__STRING_INT(...)
+#define WEIR__STRING_TEXT(X, member, kind, js, shown, life, ...)                                  \
+    X(member, j->member ? strlen(j->member) : 0, life)
+#define WEIR__STRING_BYTES(X, member, kind, js, shown, life, ...)                                 \
+    X(member, j->member##_len, life)
+#define WEIR__STRING_BACKOFF(...)
 
 #endif

@@ -133,16 +133,10 @@ static bool copy_text(const char **to, const char *text, size_t len)
 static bool copy_changing(mem_job *m, const weir_job *j)
 {
     bool ok = true;
-#define X(member, name, k, js, s, life, ...)                                                      \
+#define X(name, len, life)                                                                        \
     WEIR_IF_CHANGES_##life(                                                                       \
-        ok = ok && (!IS_APART(name) ||                                                            \
-                    copy_text(&m->j.member, j->member, j->member ? strlen(j->member) : 0));)
-    WEIR_JOB_TEXTS(X)
-#undef X
-#define X(member, name, k, js, s, life, ...)                                                      \
-    WEIR_IF_CHANGES_##life(                                                                       \
-        ok = ok && (!IS_APART(name) || copy_text(&m->j.member, j->member, j->member##_len));)
-    WEIR_JOB_BYTES(X)
+        ok = ok && (!IS_APART(name) || copy_text(&m->j.name, j->name, len));)
+    WEIR_JOB_STRINGS(X)
 #undef X
     return ok;
 }

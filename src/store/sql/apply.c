@@ -21,17 +21,13 @@ static weir_code put(const sql_rows *rows, void *s, const weir_job *j, int64_t t
 weir_code weir__sql_apply(const sql_rows *rows, void *s, const weir_job *j, int64_t type,
                           const weir_effects *e, sql_sums *sums, int64_t now)
 {
-#define SUM(member, name, len)                                                                    \
+#define SUM(name, len)                                                                            \
     if (e->texts & WEIR__NEW(name))                                                               \
-        sums->name = weir__sql_text_sum(j->member, len);
-#define X(member, name, k, js, s, life, ...)                                                      \
-    WEIR_IF_MOVES_##life(SUM(member, name, j->member ? strlen(j->member) : 0))
-    WEIR_JOB_TEXTS(X)
+        sums->name = weir__sql_text_sum(j->name, len);
+#define X(name, len, life) WEIR_IF_MOVES_##life(SUM(name, len))
+    WEIR_JOB_STRINGS(X)
 #undef X
-#define X(member, name, k, js, s, life, ...)                                                      \
-    WEIR_IF_MOVES_##life(SUM(member, name, j->member##_len))
-    WEIR_JOB_BYTES(X)
-#undef X
+#undef SUM
     weir_code rc = put(rows, s, j, type, e, sums);
     return rc || !e->log.len ? rc : rows->log(s, j, now, e->log.data, e->log.len);
 }

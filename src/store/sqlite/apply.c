@@ -71,17 +71,13 @@ static weir_code put_texts(void *store, const weir_job *j, uint32_t texts)
     sq_store *s = store;
     weir_code rc = WEIR_OK;
     texts &= ~WEIR__NEW(history);               /* it is written with the numbers */
-#define PUT(member, name, len)                                                                    \
+#define PUT(name, len)                                                                            \
     if (!rc && texts & WEIR__NEW(name))                                                           \
-        rc = put_text(s, SQ_SET_##name, j->id, j->member, len);
-#define X(member, name, k, js, sh, life, ...)                                                     \
-    WEIR_IF_CHANGES_##life(PUT(member, name, j->member ? strlen(j->member) : 0))
-    WEIR_JOB_TEXTS(X)
+        rc = put_text(s, SQ_SET_##name, j->id, j->name, len);
+#define X(name, len, life) WEIR_IF_CHANGES_##life(PUT(name, len))
+    WEIR_JOB_STRINGS(X)
 #undef X
-#define X(member, name, k, js, sh, life, ...)                                                     \
-    WEIR_IF_CHANGES_##life(PUT(member, name, j->member##_len))
-    WEIR_JOB_BYTES(X)
-#undef X
+#undef PUT
     return rc || !j->search ? rc : index_texts(s, j, texts);
 }
 
