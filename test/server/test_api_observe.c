@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "server/http/inner.h"
+#include "support/redis_rig.h"
 #include "support/web_tokens.h"
 
 WEB_FIXTURE
@@ -410,6 +411,40 @@ static void it_is_audited(void **state)
     end(&s);
 }
 
+/* Jobs of other processes; and the store is away for a while: a stream that was there goes on with
+ * what is added then, a new one is refused. What the server had is lost with it here. */
+static void jobs_of_others_and_a_store_that_is_away(void **state)
+{
+    (void)state;
+    static const char mail[] = "{\"types\":[\"mail\"],\"window\":5,\"lease\":\"2s\"}";
+    char              url[512];
+    weir_queue       *other;
+    weir_ended        ended;
+    rt               *t = &w.t;
+    rig              *redis = rig_start(NULL);
+    web_stop(&w);
+    web_start(&w, rig_url(redis, "redis+unix", "timeout=1s", url, sizeof url), false, NULL);
+    OK(weir_open(&other, url, NULL, &t->err));
+    stream s = begin(mail);
+    OK(weir_add(other, &(weir_spec){ .type = "mail", .data = "{\"n\":1}" }, NULL, &t->err));
+    until(&s, "\"n\":1}");
+    OK(weir_finish(other, &(weir_ending){ .id = 1, .delivery = 1 }, 1, &ended, &t->err));
+    OK(ended.err.code);
+    until(&s, "{\"event\":\"over\",\"id\":1,\"delivery\":1}");
+    assert_true(rig_stop(redis));
+    web_says(&w, 503, "{\"error\":{", "POST", "/v1/observe", mail);
+    assert_true(rig_begin(redis) && rig_ready(redis));
+    UNTIL(!weir_add(other, &(weir_spec){ .type = "mail", .data = "{\"n\":2}" }, NULL, &t->err));
+    until(&s, "\"n\":2}");
+    assert_null(strstr(s.all, "event: error"));
+    end(&s);
+    UNTIL(!atomic_load(&w.s->counters.listeners));
+    weir_close(other);
+    web_stop(&w);
+    rig_free(redis);
+    web_start(&w, RT_MEM, true, NULL);
+}
+
 /* Many streams on several loops share jobs: each job once, none forgotten. */
 static void many_streams(void **state)
 {
@@ -475,6 +510,7 @@ int main(void)
         TEST(wrong_calls),
         TEST(it_is_one_of_the_listeners),
         TEST(it_is_audited),
+        TEST(jobs_of_others_and_a_store_that_is_away),
         TEST(many_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
