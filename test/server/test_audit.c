@@ -200,6 +200,9 @@ static void who_may_read_it(void **state)
     assert_int_equal(call(WORKER, "GET", "/v1/audit", NULL), 403);
     assert_int_equal(call(MAIL_ADMIN, "GET", "/v1/audit", NULL), 403);     /* it has all types */
     web_error(&w, 401, "unauthorized", "a token is needed", "GET", "/v1/audit", NULL);
+    assert_int_equal(call(READER, "GET", "/v1/stats", NULL), 200);
+    assert_string_equal(entries(""), "mia audit.read 403 0; bob audit.read 403 0; "
+                                     "eve audit.read 403 0");
 }
 
 static void it_survives_a_restart(void **state)

@@ -163,6 +163,13 @@ static void add_path_id(const srv_request *r, srv_audit_item *item, uint64_t *id
     item->n_ids = item->count = *id != 0;
 }
 
+/* Somebody has tried to look into the audit log itself, and may not. */
+static bool is_refused_look(const srv_request *r, int status)
+{
+    return status == 403 && r->route && !strcmp(r->route->method, "GET") &&
+           !strcmp(r->route->path, "/v1/audit");
+}
+
 /* A caller that is not known (401, 429) did nothing; the access log has it. */
 void srv_audit_answered(srv_request *r, int status)
 {
@@ -170,6 +177,8 @@ void srv_audit_answered(srv_request *r, int status)
     const note         *n = x->note;
     const char         *action = r->who.roles ? action_of(r) : NULL;
     uint64_t            id;
+    if (r->who.roles && is_refused_look(r, status))
+        action = "audit.read";
     if (!action || (n && n->skip))
         return;
     srv_audit_item item = { .action = action, .status = status };
