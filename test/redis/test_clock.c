@@ -194,6 +194,7 @@ static void a_dead_worker_keeps_nothing(void **state)
     dead(&native, -HOUR_S);
     dead(&native, HOUR_S);
     dead(&kue, -HOUR_S);
+    dead(&kue, HOUR_S);
 }
 
 int main(int argc, char **argv)
