@@ -24,7 +24,7 @@ int64_t weir__coarse_ms(void);          /* the monotonic clock; cheaper, some mi
 /* The wall clock and the steady clock at one moment. */
 void weir__clock_read(int64_t *wall_ms, int64_t *steady_ms);
 
-/* Remembers how far the wall clock is ahead of the steady one. {0} knows nothing yet. */
+/* Remembers how far the wall clock is ahead of the steady one. {0} has no value yet. */
 typedef struct weir_clock_watch {
     bool    started;
     int64_t ahead_ms;

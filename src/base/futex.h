@@ -1,5 +1,5 @@
-/* futex.h - sleep on a 32-bit word until somebody wakes it: the cheapest way for one thread to
- * wait for another, and one that costs nothing when it need not wait. Linux. */
+/* futex.h - sleep on a 32-bit word until another thread wakes it: the cheapest way for one thread
+ * to wait for another. It costs nothing when the thread need not wait. Linux. */
 #ifndef WEIR_BASE_FUTEX_H
 #define WEIR_BASE_FUTEX_H
 

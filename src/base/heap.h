@@ -20,6 +20,6 @@ typedef struct weir_heap {
 void weir__heap_fini(weir_heap *h);                             /* not the nodes */
 bool weir__heap_put(weir_heap *h, weir_heap_node *n);           /* false: out of memory */
 weir_heap_node *weir__heap_first(const weir_heap *h);           /* the least due; NULL: empty */
-void weir__heap_remove(weir_heap *h, weir_heap_node *n);        /* one that is in no heap is fine */
+void weir__heap_remove(weir_heap *h, weir_heap_node *n);        /* an entry in no heap is fine */
 
 #endif

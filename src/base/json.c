@@ -359,7 +359,7 @@ static const char *skip_string(const char *s, const char *end)
     return s + 1;
 }
 
-/* What stops a walk over the inside of an object or array. */
+/* The bytes that stop a walk over the inside of an object or array. */
 enum { PLAIN, QUOTE, OPEN, CLOSE };
 static const unsigned char stops[256] = {
     ['"'] = QUOTE, ['{'] = OPEN, ['['] = OPEN, ['}'] = CLOSE, [']'] = CLOSE,
@@ -461,7 +461,7 @@ static char *put_utf8(char *to, unsigned c)
     return to;
 }
 
-/* What stands behind a '\\', written to *to. Where it ends. */
+/* The character behind a '\\', written to *to. Where it ends. */
 static const unsigned char *unescape(const unsigned char *s, const unsigned char *end, char **to)
 {
     static const char short_form[] = "b\bf\fn\nr\rt\t";

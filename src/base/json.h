@@ -11,8 +11,8 @@
 bool weir__json_valid(const char *text, size_t len, int depth, size_t *where, const char **why);
 extern const char weir__json_too_deep[];
 
-/* Step through an object or array that is known to be valid. The pieces are those of the text, as
- * they are there: names and strings in their quotes, numbers with all their digits. */
+/* Step through an object or array that is known to be valid. The pieces point into the text,
+ * unchanged: names and strings in their quotes, numbers with all their digits. */
 typedef struct weir_json_piece {
     const char *text;
     size_t      len;

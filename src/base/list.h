@@ -15,7 +15,7 @@ typedef struct weir_dlist {
     weir_link *first, *last;            /* NULL: it is empty */
 } weir_dlist;
 
-/* What a link is a member of; NULL for NULL. */
+/* The struct that a link is a member of; NULL for NULL. */
 #define WEIR_OF(link, type, member)                                              \
     ((type *)weir__list_owner((link), offsetof(type, member)))
 

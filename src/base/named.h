@@ -29,7 +29,7 @@ void *weir__names_add(weir_names *m, size_t size, size_t offset, const char *nam
 
 void  weir__names_fini(weir_names *m);                          /* not the things */
 void *weir__names_get(const weir_names *m, const char *name);   /* NULL: not there */
-/* One whose name is not there yet. False: out of memory. */
+/* An entry with a new name. False: out of memory. */
 bool  weir__names_put(weir_names *m, weir_named *thing, const char *name);
 void  weir__names_remove(weir_names *m, weir_named *thing);
 /* Walk: start with *pos = 0 and *at = NULL; NULL at the end. Nothing may be put or removed. */

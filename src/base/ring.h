@@ -34,8 +34,8 @@ typedef struct weir_ring {
  * where they stopped. False: out of memory. */
 bool weir__ring_begin(weir_ring *r, size_t count, size_t bytes);
 
-/* Drop all messages and release the memory. A number is left out, so that a reader that comes back
- * after weir__ring_begin() learns that it missed something. */
+/* Drop all messages and release the memory. A number is left out, so that a reader that returns
+ * after weir__ring_begin() detects that it missed something. */
 void weir__ring_end(weir_ring *r);
 
 /* Put in a message with one reference, which the ring takes over; its number is last + 1. */

@@ -133,7 +133,7 @@ static size_t count_out(weir_bus *b, const char *address, bool prefix)
     return b->transport ? b->transport->ops->count(b->transport, address, prefix) : 0;
 }
 
-/* The consumers of its address; if there are none, those of a beginning of it. The bus is
+/* The consumers of its address; if it has none, the consumers of a beginning of it. The bus is
  * locked. */
 static bus_address *find_targets(weir_bus *b, const weir_message *m, bool here, targets *t)
 {
@@ -372,7 +372,7 @@ void weir__bus_watch(weir_bus *b, weir_bus_watch *w)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* The address, which is made when it is not there. The bus is locked. */
+/* The address, which is made when it is missing. The bus is locked. */
 static bus_address *find_address(weir_bus *b, const char *name, bool prefix)
 {
     bus_address *a = prefix ? NULL : weir__names_get(&b->addresses, name);

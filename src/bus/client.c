@@ -31,7 +31,7 @@ typedef struct bus_client {
     weir_transport  t;                  /* first */
     weir_bus       *bus;
     weir_carrier    carrier;
-    pthread_mutex_t lock;               /* guards what follows; taken after that of the bus */
+    pthread_mutex_t lock;               /* guards what follows; taken after the lock of the bus */
     weir_names      registered;
     weir_map        sent;               /* number to sent_request */
     uint64_t        numbers;
@@ -144,7 +144,7 @@ static weir_code send_message(bus_client *cl, const char *address, weir_message 
     return rc && number && !s ? WEIR_OK : rc;       /* it has failed with the connection already */
 }
 
-/* Of an address for replies; 0: it is none. */
+/* The number of an address for replies; 0: another address. */
 static uint64_t number_of(const char *address)
 {
     size_t len = strlen(REPLY_PREFIX);
@@ -287,7 +287,7 @@ static void client_gone(void *ctx, const char *process)
     }
 }
 
-/* The connection is new: the server has to know what is consumed here. */
+/* The connection is new: send the server the addresses that are consumed here. */
 static void client_lost(void *ctx)
 {
     bus_client *cl = ctx;
@@ -325,7 +325,7 @@ static bool client_listen(weir_transport *t, const char *address, bool prefix, s
     return ok;
 }
 
-/* Only the server knows. */
+/* Only the server has them. */
 static size_t client_count(weir_transport *t, const char *address, bool prefix)
 {
     (void)t;
@@ -340,7 +340,7 @@ static void client_list(weir_transport *t, weir_address_fn *fn, void *ctx)
     (void)ctx;
 }
 
-/* Which processes consume what, only the server knows. */
+/* Only the server has the list of processes and their addresses. */
 static weir_code client_publish(weir_transport *t, weir_message *m, const char *unless,
                                 weir_error *err)
 {

@@ -5,8 +5,8 @@
 #include "bus/carrier.h"
 #include "bus/inner.h"
 
-/* Join the bus, which has no consumers yet, to that of a server: the carrier brings messages of its
- * bridge. weir_bus_close() leaves. On failure the bus is as before. */
+/* Join the bus, which has no consumers yet, to the bus of a server: the carrier brings messages of
+ * its bridge. weir_bus_close() leaves. On failure the bus is as before. */
 weir_code weir__client_join(weir_bus *b, const weir_carrier *carrier, weir_error *err);
 
 #endif

@@ -104,7 +104,8 @@ static bool write_changes(weir_cluster *cl, weir_buf *out)
     return some;
 }
 
-/* Also before each message, so that its recipient knows what this process consumed by then. */
+/* Also before each message, so that its recipient has the addresses that this process consumed by
+ * then. */
 static void send_changes(weir_cluster *cl)
 {
     weir_buf out = { 0 };

@@ -2,8 +2,9 @@
  * (bus/cluster_frame.h) through a carrier.
  *
  * Each process keeps a directory of what the others consume (bus/directory.h), so that counting
- * consumers never waits. The list of a process has a version, which rises with every CHANGES frame;
- * a process that missed one sees it at the version of the next frame and asks for the whole list.
+ * consumers never waits. The list of a process has a version, which rises with every CHANGES frame.
+ * A process that missed one detects it by the version of the next frame and asks for the whole
+ * list.
  *
  *     cluster.c          the transport, the thread, joining and leaving
  *     cluster_arrive.c   frames that have come, and the requests between processes */
@@ -20,7 +21,7 @@ enum {
     CLUSTER_GONE_MS = 3500,             /* of silence, then a process counts as ended */
     CLUSTER_ASK_MS = 200,               /* between two questions for the same list */
     CLUSTER_FRAME = 64 * 1024,          /* bytes of ADDRESSES or CHANGES in one frame, about */
-    CLUSTER_MAX_HOPS = 3                /* a sent message is passed on at most so often */
+    CLUSTER_MAX_HOPS = 3                /* most times that a sent message is passed on */
 };
 
 /* Join the bus, which has no consumers yet, to the others, and wait until their addresses are
@@ -70,7 +71,7 @@ typedef struct weir_cluster {
     int64_t         alive_ms, tidied_ms;        /* the thread's: when it last did */
 
     pthread_mutex_t posting;            /* of CHANGES, in their order; taken before the next one */
-    pthread_mutex_t lock;               /* guards what follows; taken after that of the bus */
+    pthread_mutex_t lock;               /* guards what follows; taken after the lock of the bus */
     pthread_cond_t  answered;           /* a list has arrived */
     bus_directory   others;
     weir_names      local[2];           /* of local_address; [1]: prefixes */
@@ -78,7 +79,7 @@ typedef struct weir_cluster {
     uint64_t        version;
     bool            hello_due;          /* a HELLO to all is due */
     bool            reached;            /* it was sent ... */
-    size_t          expected;           /* ... to so many */
+    size_t          expected;           /* ... to this many */
     bool            poked;              /* the thread will look at once */
     bool            timed;              /* the thread tidies up each CLUSTER_ALIVE_MS */
     weir_map        sent;               /* number to sent_request */

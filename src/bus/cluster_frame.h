@@ -68,7 +68,7 @@ void weir__frame_write_entry(weir_buf *out, const bus_entry *e);
 
 /* Read a frame; texts and entries point into `bytes`. False: it is none, or of another version. */
 bool weir__frame_read(const char *bytes, size_t len, bus_frame *out);
-/* The next entry. False: there is none. */
+/* The next entry. False: no more. */
 bool weir__frame_next_entry(bus_frame *f, bus_entry *out);
 
 #endif

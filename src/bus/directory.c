@@ -35,7 +35,7 @@ bus_peer *weir__directory_turn(bus_remote *r)
             return p->peer;
         at -= p->n;
     }
-    return NULL;                        /* the total is that of the places: not reached */
+    return NULL;                        /* the total is the sum of the places: not reached */
 }
 
 static bus_remote *make_remote(bus_directory *d, const char *name, bool prefix)

@@ -136,8 +136,8 @@ struct weir_bus {
 weir_code weir__message_create(weir_message **out, weir_bus *b, const char *address,
                                const weir_content *c, bool sent, bus_request *request,
                                weir_error *err);
-/* A message without body and headers whose reply is that of `m`; NULL: `m` expects none, or memory
- * is out. */
+/* A message without body and headers whose reply is the reply of `m`; NULL: `m` expects none, or
+ * memory is out. */
 weir_message *weir__message_asker(const weir_message *m);
 bool weir__message_awaited(const weir_message *m);      /* does its sender still wait? */
 weir_code weir__content_check(const char *address, const weir_content *c, weir_error *err);
@@ -166,8 +166,8 @@ weir_code weir__bus_deliver(weir_bus *b, weir_message *m, bool here, weir_error 
 weir_consumer *weir__bus_consumer_of(weir_mailbox *mb);     /* one of them; NULL: none */
 weir_mailbox *weir__bus_replies(weir_bus *b, weir_error *err);
 size_t weir__bus_count(weir_bus *b, const char *address);   /* consumers in all processes */
-/* What other processes consume has changed: "+NAME" and "-NAME", each with its NUL. `process`: the
- * one that consumed these is gone without a word; "": none is. With no lock held. */
+/* The consumers of other processes have changed: "+NAME" and "-NAME", each with its NUL. `process`:
+ * the process that consumed these is gone without a BYE; "": none is. With no lock held. */
 void weir__bus_changed_elsewhere(weir_bus *b, const weir_buf *changes, const char *process);
 
 /* leader.c */

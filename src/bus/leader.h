@@ -45,7 +45,7 @@ typedef struct weir_leader weir_leader;
 
 /* Become a candidate. If the processes of the bus have no names, or there is only this one, it
  * leads: turn() was called when this returns. *out belongs to the caller, also after an error:
- * weir__leader_stop(), then weir__leader_free(). Errors: those of turn(), WEIR_ENOMEM. */
+ * weir__leader_stop(), then weir__leader_free(). Errors: as turn(), WEIR_ENOMEM. */
 weir_code weir__leader_join(weir_leader **out, weir_bus *b, const leader_config *config,
                             weir_error *err);
 /* Decide for the first time, and wait until it is known who leads, but not for long. The mailbox is

@@ -233,7 +233,7 @@ void weir__mailbox_forget(weir_mailbox *mb, weir_consumer *c, weir_dlist *out)
     pthread_mutex_unlock(&mb->lock);
 }
 
-/* What has not been handled, and requests without a reply. */
+/* Messages that have not been handled, and requests without a reply. */
 static void drop_all(weir_mailbox *mb, weir_dlist *waiting, weir_dlist *requests)
 {
     WEIR_EACH(delivery, d, waiting, link)

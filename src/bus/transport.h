@@ -16,12 +16,12 @@ typedef void weir_process_fn(void *ctx, const char *process);
 
 typedef struct weir_transport_ops {
     /* Every message that is not local goes to send() or publish(), and comes back if it is for
-     * consumers of this process; if there is an error, those get it all the same. */
+     * consumers of this process. If there is an error, these consumers get it all the same. */
     bool central;
-    /* `address` has so many consumers in this process now. `prefix`: of all addresses that begin so
-     * (bus/watch.h). False: out of memory, and the consumer is not opened; never when there are
-     * fewer than before. Called with the bus locked, as the next two: must not block, and must not
-     * call the bus. */
+    /* The number of consumers of `address` in this process has changed. `prefix`: of all addresses
+     * that begin so (bus/watch.h). False: out of memory, and the consumer is not opened; never when
+     * there are fewer than before. Called with the bus locked, as the next two: must not block, and
+     * must not call the bus. */
     bool (*listen)(weir_transport *t, const char *address, bool prefix, size_t consumers);
     /* How many consumers has `address` in other processes? `prefix`: consumers of its beginning. */
     size_t (*count)(weir_transport *t, const char *address, bool prefix);
@@ -31,8 +31,8 @@ typedef struct weir_transport_ops {
      * if t->process is there. When the answer may have changed: weir__leaders_look(). */
     void (*processes)(weir_transport *t, const char *address, weir_process_fn *fn, void *ctx);
     /* Deliver to all other processes that consume the address, or to one of their consumers: the
-     * next in turn. publish() leaves out those that consume `unless`, too (NULL: none). Called with
-     * no lock held; must not block. An error of send() means that it was not sent. */
+     * next in turn. publish() leaves out processes that consume `unless`, too (NULL: none). Called
+     * with no lock held; must not block. An error of send() means that it was not sent. */
     weir_code (*publish)(weir_transport *t, weir_message *m, const char *unless, weir_error *err);
     weir_code (*send)(weir_transport *t, weir_message *m, weir_error *err);
     /* weir_bus_close(): hand in nothing any more; then, when the requests of the bus are forgotten,
@@ -62,7 +62,7 @@ bool weir__bus_reserved(const char *address);
  * over the caller's reference. Errors: as weir_bus_send(); a request has them as its failure. */
 weir_code weir__bus_send_again(weir_bus *b, weir_message *m, weir_error *err);
 
-/* What a message carries, borrowed from it. */
+/* The content of a message, borrowed from it. */
 weir_content weir__content_of(const weir_message *m);
 
 /* Milliseconds until the requester stops waiting; 0: no reply is expected, or none any more. */

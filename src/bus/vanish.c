@@ -67,7 +67,7 @@ void weir__vanish_stop(weir_bus *b, vanish_watch *w)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* The one for this address, which is made when it is not there. The bus is locked. */
+/* The watch of this address, which is made when it is missing. The bus is locked. */
 static care *find(vanish_watch *w, const char *address)
 {
     care *c = weir__names_get(&w->cares, address);

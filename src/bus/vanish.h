@@ -1,16 +1,15 @@
-/* vanish.h - learn that an address has lost its last consumer, in whatever process that was.
+/* vanish.h - report that an address has lost its last consumer, in any process.
  *
  * A watch has the addresses that it cares for. When one of them vanishes, the function runs by the
- * watch's mailbox: behind the messages that arrived before, and before those that arrive later.
- * On a bus through a server (bus/client.h) nothing is known about other processes, and fn is never
- * called. */
+ * watch's mailbox: behind earlier messages, and before later ones. On a bus through a server
+ * (bus/client.h) nothing is known about other processes, and fn is never called. */
 #ifndef WEIR_BUS_VANISH_H
 #define WEIR_BUS_VANISH_H
 
 #include "bus/inner.h"
 
-/* The address has vanished. `process`: the one that consumed it is gone without a word, so it may
- * be cut off and come back; "": the consumer was closed. */
+/* The address has vanished. `process`: the process that consumed it is gone without a BYE, so it
+ * may be cut off and return; "": the consumer was closed. */
 typedef void vanish_fn(void *ctx, const char *address, const char *process);
 
 typedef struct vanish_watch {

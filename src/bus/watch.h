@@ -6,8 +6,8 @@
 #include "weir/bus.h"
 
 /* As weir_bus_consume(), but config->address is the beginning of addresses. A message that is sent
- * to an address that begins so and has no consumer in any process goes to this one: first to those
- * of the sender's process, then to those of others. Published messages do not. */
+ * to an address that begins so and has no consumer in any process goes to this one: first in the
+ * sender's process, then in other processes. Published messages do not. */
 weir_code weir__bus_consume_prefix(weir_consumer **out, weir_bus *b,
                                    const weir_consumer_config *config, weir_error *err);
 

@@ -6,7 +6,7 @@
 
 enum { LATE_MS = 24 * 3600 * 1000 };        /* how long after its time an answer is waited for */
 
-/* What a processor receives. */
+/* The message that a processor receives. */
 static weir_content body_of(const work *w)
 {
     if (w->job)

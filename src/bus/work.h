@@ -9,11 +9,11 @@
  *
  * Work is in `waiting` or in the hands of a processor: a delivery, which takes a slot. When the
  * time of a delivery is over, its work goes to the next processor, but the delivery stays until its
- * answer or its end comes: a late answer frees the slot and, if the work is not done by then, ends
- * it.
+ * answer or its end. A late answer frees the slot and, if the work is not done by then, ends it.
  *
- * Of the queues of one address, in several processes, one has the three addresses: the leader. The
- * others know its registrations, and one of them goes on when it is gone (work_group.c).
+ * If several processes have a queue of one address, one of them has the three addresses: the
+ * leader. The others have its registrations, and one of them goes on when it is gone
+ * (work_group.c).
  *
  * Work of a persistent queue is a job of the store. A message becomes a job first; the queue takes
  * as many jobs as its processors can use soon, renews their leases, and ends each in the store
@@ -82,11 +82,11 @@ struct weir_workqueue {
     bool                  timed_out_first;
     weir_dlist            waiting, idle, busy, deliveries;
     weir_leader          *leader;
-    weir_dlist            known;            /* slots of the leader; of one that leads: empty */
+    weir_dlist            known;            /* slots of the leader; in the leader: empty */
     weir_dlist            away;             /* slots whose process was lost; it may come back */
     size_t                n_away;
     vanish_watch          vanish;           /* of the addresses of slots */
-    weir_consumer        *consumer[3];      /* of the three addresses; of one that leads */
+    weir_consumer        *consumer[3];      /* of the three addresses; in the leader */
     uint64_t              changes;          /* of the registrations, as published last */
     char                 *address;
     size_t                bytes;
@@ -129,9 +129,9 @@ void weir__work_free_slot(weir_workqueue *q, slot *s);  /* it is in no list */
 void weir__work_add_slot(weir_workqueue *q, slot *s);   /* as an idle one */
 void weir__work_put_away(weir_workqueue *q, slot *s);
 void weir__work_end_slot(weir_workqueue *q, slot *s);   /* free it, and report that to the others */
-/* Of a processor, one that is idle if there is one. */
+/* A slot of a processor, an idle one if possible. */
 void weir__work_remove_slot(weir_workqueue *q, const char *address);
-/* Is there room for one more? Those that are away make room. */
+/* Is there room for one more? Removed slots make room. */
 bool weir__work_room_for_slot(weir_workqueue *q);
 /* Slots whose process is back are idle again. */
 void weir__work_look_away(weir_workqueue *q);
@@ -155,7 +155,7 @@ void weir__work_store_turn(weir_workqueue *q);
 
 leader_fn       weir__work_turn;
 weir_message_fn weir__work_take_group;
-/* The leader has one more or one less slot: the others learn of it. */
+/* The leader has one more or one less slot: send it to the others. */
 void weir__work_publish_slot(weir_workqueue *q, bool more, const char *address);
 
 /* ---- workqueue.c ---- */

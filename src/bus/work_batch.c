@@ -79,7 +79,7 @@ static void ended(weir_workqueue *q, work *w)
     weir__work_unref(q, w);
 }
 
-/* Those that the store did not see go again, first. */
+/* Operations that the store did not receive are sent again, first. */
 static void ends_done(weir_workqueue *q, batch *b)
 {
     work_store *s = q->store;
@@ -269,7 +269,7 @@ static void signal_stopped(weir_workqueue *q)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* What the next batch has to do; a bit for each part. */
+/* The parts of the next batch, a bit for each. */
 static unsigned parts_due(const weir_workqueue *q, size_t *take)
 {
     const work_store *s = q->store;

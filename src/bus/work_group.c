@@ -1,5 +1,5 @@
 /* work_group.c - the queues of one address in several processes: the leader (bus/leader.h) has the
- * addresses, and the others know its registrations, so that one of them can go on. See work.h.
+ * addresses. The others have its registrations, so that one of them can go on. See work.h.
  *
  * Messages to the group, published; N counts the changes, so that a lost one is noticed:
  *
@@ -66,7 +66,7 @@ static void publish_slots(weir_workqueue *q, bool merge)
     publish(q, &out);
 }
 
-/* ---- the slots of a leader, at those that stand by ---- */
+/* ---- the slots of a leader, in a standby ---- */
 
 static void forget_known(weir_workqueue *q)
 {

@@ -58,7 +58,7 @@ void weir__work_end_slot(weir_workqueue *q, slot *s)
     weir__work_free_slot(q, s);
 }
 
-/* One that is busy finishes, and gets no more. */
+/* A busy slot finishes, and gets no more. */
 static void end_busy(weir_workqueue *q, slot *s)
 {
     s->leaves = true;

@@ -1,9 +1,9 @@
 /* work_store.h - the inside of a persistent work queue: what work_store.c and work_batch.c share.
  *
- * What is to be done in the store (messages to add, jobs that have ended, jobs to take, leases to
- * renew) gathers while one batch is under way, and goes as the next one: the busier the queue, the
- * fewer commits a message costs. Outcomes come on the callback thread of the store's queue and are
- * handed to the mailbox, on whose thread all else runs. */
+ * Operations for the store (messages to add, jobs that have ended, jobs to take, leases to renew)
+ * gather while one batch is under way. They are the next batch: the busier the queue, the fewer
+ * commits a message costs. Outcomes come on the callback thread of the store's queue and are handed
+ * to the mailbox, on whose thread all else runs. */
 #ifndef WEIR_BUS_WORK_STORE_H
 #define WEIR_BUS_WORK_STORE_H
 

@@ -49,7 +49,7 @@ void weir__work_refuse(weir_workqueue *q, weir_message *m, const char *accepted,
     weir__buf_fini(&b);
 }
 
-/* A member of the body that is a text; false: there is none, or it is too long for an address. */
+/* A member of the body that is a text; false: it is missing, or too long for an address. */
 static bool read_address(const weir_message *m, const char *name,
                          char out[WEIR_MAX_BUS_ADDRESS + 1])
 {

@@ -32,7 +32,7 @@ static const char *const now_names[] = { "year", "month", "day", "weekday", "hou
 typedef enum job_field { ID, TYPE, PRIORITY, ATTEMPTS, JOB_FIELDS } job_field;
 static const char *const job_names[] = { "id", "type", "priority", "attempts" };
 
-/* What a comparison has on a side. */
+/* One side of a comparison. */
 typedef struct operand {
     source      from;
     value       literal;            /* FROM_TEXT */
@@ -382,7 +382,7 @@ static value from_now(int64_t now_ms, int field)
     return (value){ IS_NUMBER, .number = n };
 }
 
-/* Of two values; texts by their bytes. Others than numbers and texts are only equal or not. */
+/* Compare two values; texts by their bytes. Others than numbers and texts are only equal or not. */
 static bool holds(value a, compare how, value b)
 {
     if (how == ALONE)
@@ -401,7 +401,7 @@ static bool holds(value a, compare how, value b)
     }
 }
 
-/* Values of the job are read once, those of the clock for each time that is looked at. */
+/* Values of the job are read once, values of the clock for each time to check. */
 static bool is_true(const weir_condition *c, int at, const value *values, int64_t now_ms)
 {
     const node *n = &c->node[at];

@@ -15,8 +15,9 @@
 /* Is it true for this job now? Any number of threads may ask for the same job. */
 bool weir__condition_holds(const weir_condition *c, const weir_job *job, int64_t now_ms);
 
-/* How long nobody needs to look again at jobs for which it was not true: until the clock can change
- * that, and at most WEIR_CONDITION_MS, since a job's values may change unseen. */
+/* The time for which jobs need not be checked again for which it was not true. It ends when the
+ * clock can change that, and after at most WEIR_CONDITION_MS, since a job's values may change
+ * unseen. */
 int64_t weir__condition_rest_ms(const weir_condition *c, int64_t now_ms);
 
 /* The byte of a path of data.h that cannot be; SIZE_MAX: it is right. In data.c. */

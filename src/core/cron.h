@@ -43,7 +43,7 @@ enum { WEIR_CRON_MIN_EVERY_MS = 1000 };
 weir_code weir__cron_parse(weir_cron *out, const char *text, const char *zone, bool either,
                            weir_error *err);
 
-/* The first firing after `after_ms`; WEIR_CRON_NEVER: there is none until WEIR_CRON_END_MS. An
+/* The first firing after `after_ms`; WEIR_CRON_NEVER: none until WEIR_CRON_END_MS. An
  * interval counts from `anchor_ms`, which does not fire itself. Times are in milliseconds. */
 int64_t weir__cron_next(const weir_cron *c, int64_t anchor_ms, int64_t after_ms);
 

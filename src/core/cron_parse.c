@@ -31,7 +31,7 @@ static const field_kind kinds[FIELDS] = {
     { "month", 1, 12, 1, months },         { "weekday", 0, 7, 1, weekdays },
 };
 
-/* What is being read: [s, end) is left of the field. */
+/* The text being read: [s, end) is left of the field. */
 typedef struct reader {
     const char       *text, *s, *end;
     int               field;
@@ -147,7 +147,7 @@ static weir_code read_last(reader *r)
     return WEIR_OK;
 }
 
-/* What may follow a value. */
+/* The text that may follow a value. */
 static weir_code read_suffix(reader *r, int value)
 {
     const char *from = r->s;

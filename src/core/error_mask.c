@@ -10,7 +10,7 @@
 enum {
     MAX_QUOTED = 1024, MAX_SCHEME = 16, MAX_LOCAL_PART = 64, MAX_IPV6 = 45,     /* bytes */
     MIN_HEX = 8, MIN_ID = 16,
-    /* digits and letters in turn: so many turns, or one fewer among so many digits */
+    /* digits and letters in turn: this many turns, or one fewer among this many digits */
     MIN_TURNS = 3, MIN_MIXED_DIGITS = 3
 };
 

@@ -388,8 +388,8 @@ static bool is_named(const weir_field *f, piece name)
     return !strncmp(f->name, name.text + 1, name.len - 2) && !f->name[name.len - 2];
 }
 
-/* What weir writes is in the order of the table: look at the one that is next there first, and then
- * at those behind it. */
+/* Texts of weir have the order of the table: compare with the next entry first, then with the
+ * entries behind it. */
 static const weir_field *find(const weir_field *table, const weir_field *next, piece name)
 {
     const weir_field *f = next;

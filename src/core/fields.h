@@ -8,9 +8,9 @@
  *         { 0 }
  *     };
  *
- * No number goes through a double, and a raw piece keeps every byte. Members that are not in the
- * table (unless the reader is lenient), are there twice, or are missing and needed are refused by
- * name; what is not there leaves the struct as it is. Pure: no lock, any thread. */
+ * No number goes through a double, and a raw piece keeps every byte. Unknown members (unless the
+ * reader is lenient), repeated members and missing needed ones are refused by name. A missing
+ * optional member leaves the struct as it is. Pure: no lock, any thread. */
 #ifndef WEIR_CORE_FIELDS_H
 #define WEIR_CORE_FIELDS_H
 
@@ -53,8 +53,8 @@ struct weir_field {
     size_t            offset;       /* of what it fills */
     bool              needed;
     size_t            given;        /* offset of a bool that is set when it is there; 0: none */
-    int64_t           min, max;     /* numbers: between them; texts: so many bytes; lists: so many
-                                       elements. Both 0: whatever the type holds */
+    int64_t           min, max;     /* numbers: between them; texts: the number of bytes; lists: the
+                                       number of elements. Both 0: whatever the type holds */
     const weir_field *fields;       /* of weir__as_object, weir__as_list */
     size_t            size;         /* of an element of weir__as_list */
     bool              inside;       /* of an object or list that is long: its reader is called only
@@ -107,7 +107,7 @@ weir_code weir__read_check(weir_reader *in, const char *text, size_t len, int de
 weir_code weir__read(weir_reader *in, const weir_field *table, weir_json_piece object, void *out);
 
 /* The same for an object that says what to add: fields of weir_spec with the names of
- * weir_job_json(), "attempts" and "run_at". What weir_add() would refuse is refused. */
+ * weir_job_json(), "attempts" and "run_at". Values that weir_add() would refuse are refused. */
 weir_code weir__read_spec(weir_reader *in, weir_json_piece object, weir_spec *out);
 extern const weir_field weir__spec_fields[];        /* without the checks of weir_add() */
 

@@ -2,16 +2,16 @@
  * (weir__job_is_suspect()) only alone. So if a suspect kills its process, it kills no other job.
  *
  * The gate counts the jobs that the process has and the takes that have no answer yet. Normally
- * takes are busy ones (weir_op_take) and get no suspects. A taker whose answer says that a suspect
- * waits knows of it from then on, and the gate is closed: nobody takes until the process has
- * nothing; then that taker takes alone.
+ * takes are busy ones (weir_op_take) and get no suspects. If a taker's answer says that a suspect
+ * waits, the taker notes it, and the gate is closed: no taker takes until the process has no jobs.
+ * Then that taker takes alone.
  *
- * A job that runs may wait for one that is still to be taken. So the gate is closed for a while
+ * A running job may wait for a job that is still to be taken. So the gate is closed for a while
  * only, then open for as long, and each time twice as long. That way neither waits for ever.
  *
- * Jobs that are taken by hand are no pool's, and nobody knows whether their taker comes again. So
- * what such takers know is forgotten when the gate opens; and when nothing is held, they may all
- * ask at once, and one that then gets a suspect beside others gives it back.
+ * Jobs that are taken by hand belong to no pool, and their taker may never take again. So the notes
+ * of such takers are forgotten when the gate opens. When nothing is held, they may all ask at once,
+ * and a taker that gets a suspect beside other jobs gives it back.
  *
  * Pure functions: no lock, and the time (monotonic ms) is the caller's. */
 #ifndef WEIR_CORE_GATE_H
@@ -26,14 +26,14 @@ enum { WEIR__GATE_FIRST_MS = 5000, WEIR__GATE_LONGEST_MS = 600000 };
 typedef struct weir_gate {
     size_t   held;              /* jobs */
     size_t   flying;            /* takes without an answer */
-    size_t   knowing;           /* takers that know of a suspect ... */
+    size_t   knowing;           /* takers that have noted a suspect ... */
     bool     by_hand;           /* ... among them those by hand */
     bool     alone;             /* a suspect is held, or taken just now */
-    bool     open;              /* for a while, although somebody knows of a suspect */
+    bool     open;              /* for a while, although a taker has noted a suspect */
     bool     refused;           /* somebody, since weir__gate_opened() ... */
-    bool     refused_alone;     /* ... who wants a suspect only */
+    bool     refused_alone;     /* ... that takes a suspect only */
     int64_t  phase_ms;          /* how long the gate is closed, and then open */
-    int64_t  until;             /* end of the phase, if somebody knows of a suspect */
+    int64_t  until;             /* end of the phase, if a taker has noted a suspect */
 } weir_gate;                    /* {0}: nothing is held */
 
 typedef enum weir_pass {
@@ -48,7 +48,7 @@ typedef enum weir_pass {
 weir_pass weir__gate_enter(weir_gate *g, bool knows, bool only_alone, int64_t now);
 weir_pass weir__gate_enter_by_hand(weir_gate *g, int64_t now);
 
-/* What came of it. */
+/* The outcome of a take. */
 typedef struct weir_gate_answer {
     size_t n;                   /* jobs that the process has now */
     bool   suspect;             /* they are one suspect */

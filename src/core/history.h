@@ -38,13 +38,13 @@ typedef enum weir_history_kind {
     WEIR__HISTORY_COUNT
 } weir_history_kind;
 
-/* An entry. What it has nothing to say about is zero. */
+/* An entry. Missing members are zero. */
 typedef struct weir_history_entry {
     uint64_t       n;               /* 1, 2, 3 ...: no number is used twice */
     int64_t        at;
     weir_history_kind kind;
     weir_state     state;           /* since then */
-    uint32_t       delivery;        /* the one that ended, its worker and its start */
+    uint32_t       delivery;        /* the delivery that ended, its worker and its start */
     const char    *worker;
     int64_t        started_at;
     const char    *error;
@@ -55,8 +55,8 @@ typedef struct weir_history_entry {
     int32_t        old_priority, priority;
 } weir_history_entry;
 
-/* Put an entry behind those of `text`: an array, or empty. Its n is the next one. What is no array
- * of entries is forgotten. */
+/* Append an entry to `text`: an array, or empty. Its n is the next one. A text that is no array of
+ * entries is dropped. */
 void weir__history_add(weir_buf *text, const weir_history_entry *p);
 
 /* Read all of it; texts are where `in` puts them, and errors begin with "history". */

@@ -70,8 +70,8 @@ void weir__job_check(const weir_job *j)
 #endif
 }
 
-/* run_at is not turned into a delay_ms: that one is also the default of the backoff, for which
- * "at noon tomorrow" says nothing. */
+/* run_at is not turned into a delay_ms: delay_ms is also the default of the backoff, for which "at
+ * noon tomorrow" has no meaning. */
 void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now)
 {
     int64_t at = now + spec->delay_ms;
@@ -505,9 +505,9 @@ static int64_t linear(int64_t d, int32_t failures)
     return d > WEIR_MAX_MS / failures ? WEIR_MAX_MS : d * failures;
 }
 
-/* What jitter takes off. A hash of job and failure rather than a random number, so that all stores
- * agree. It must come out the same in a store that only has doubles, hence the small numbers and
- * delay * pct * h / (100 * MODULUS) in two steps, none of which passes 2^53. */
+/* The part that jitter takes off. A hash of job and failure rather than a random number, so that
+ * all stores agree. It must come out the same in a store that only has doubles, hence the small
+ * numbers and delay * pct * h / (100 * MODULUS) in two steps, none of which passes 2^53. */
 static int64_t jitter(int64_t delay, int32_t pct, uint64_t id, int32_t failures)
 {
     enum { MODULUS = 10007, WHOLE = 100 * MODULUS };

@@ -26,7 +26,7 @@ weir_code weir__type_check(const char *type, const char *field, weir_error *err)
 /* Does this valid UTF-8 have a character that weir_is_hidden()? The first one, and its byte. */
 bool weir__has_hidden(const char *text, size_t len, size_t *at, uint32_t *code_point);
 
-/* And one that a worker can take: not "*". */
+/* And a type that a worker can take: not "*". */
 weir_code weir__take_type_check(const char *type, const char *field, weir_error *err);
 
 /* Can this job be put in as it is: within the limits, and true what is drawn at the top of job.c?
@@ -44,14 +44,15 @@ weir_code weir__ms_check(int64_t ms, const char *field, weir_error *err);
 #define WEIR__MAX_AT INT64_C(253402300799999)       /* its last millisecond */
 weir_code weir__moment_check(int64_t at, const char *field, weir_error *err);
 
-/* A new job: inactive, or delayed when its time is yet to come. Strings are those of the spec. */
+/* A new job: inactive, or delayed when its time is yet to come. Strings point into the spec. */
 void weir__job_init(weir_job *j, const weir_spec *spec, uint64_t id, int64_t now);
 
 /* A job from elsewhere that is to be here with this id: as it is, but when active it becomes
  * inactive, and what is zero gets its default. */
 void weir__job_import(weir_job *j, uint64_t id, int64_t now);
 
-/* A job that one of these two made is in the store now. Events: enqueue if it is inactive. */
+/* A job that was made by one of these two is in the store now. Events: enqueue if it is
+ * inactive. */
 void weir__job_added(const weir_job *j, weir_effects *e);
 
 /* Remove it, whatever its state. Event: remove. */
@@ -99,14 +100,14 @@ void weir__job_set_aside(weir_job *j, const char *error, int64_t now, weir_effec
 /* Its time has come: delayed becomes inactive. Events: promotion, enqueue. */
 void weir__job_promote(weir_job *j, int64_t now, weir_effects *e);
 
-/* Change by hand, all or nothing. `from`: allowed states as bits, 0 for any. Events: that of the
- * state it enters, if that is another one (none for delayed); before enqueue promotion, if it was
+/* Change by hand, all or nothing. `from`: allowed states as bits, 0 for any. Events: the event of
+ * the state it enters, if the state changes (none for delayed); promotion before enqueue, if it was
  * delayed. A job that is set to failed gets a log line. WEIR_ESTALE, WEIR_ESTATE, WEIR_EINVAL;
  * WEIR_ELIMIT, WEIR_ENOMEM (values): *e is empty then. */
 weir_code weir__job_update(weir_job *j, const weir_change *change, uint32_t from, int64_t now,
                            weir_effects *e, weir_error *err);
 
-/* The job is not active with this delivery (or is not there at all). */
+/* The job is not active with this delivery (or is missing). */
 static inline weir_code weir__stale(weir_error *err, uint64_t id, uint32_t delivery)
 {
     return weir_fail(err, WEIR_ESTALE, "job %" PRIu64 ": delivery %" PRIu32 " is over", id,

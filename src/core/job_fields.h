@@ -81,7 +81,7 @@
     R(X, backoff.max_ms,     backoff_max_ms,     MS,      "", NEVER, SPEC, SPEC, 30, 7)           \
     R(X, backoff.jitter_pct, backoff_jitter_pct, PERCENT, "", NEVER, SPEC, SPEC,  9, 1)
 
-/* Every number, with those of the backoff; every text, the type among them; all bytes. */
+/* Every number, with the numbers of the backoff; every text, the type among them; all bytes. */
 #define WEIR_JOB_NUMBERS(X) WEIR_JOB_FIELDS(WEIR__NUMBER, X)
 #define WEIR_JOB_TEXTS(X)   WEIR_JOB_FIELDS(WEIR__TEXT, X)
 #define WEIR_JOB_BYTES(X)   WEIR_JOB_FIELDS(WEIR__BYTES, X)
@@ -89,12 +89,12 @@
 /* Every text and all bytes of the job `j`: X(name, length, life), where the order does not matter. */
 #define WEIR_JOB_STRINGS(X) WEIR_JOB_FIELDS(WEIR__STRING, X)
 
-/* What to add (weir_spec), as far as it is read from JSON, copied and checked. A row is
+/* The members of a spec (weir_spec) that are read from JSON, copied and checked. A row is
  *
  *   R(X, shape, member, kind, JSON name)
  *
- * with shapes and kinds as above, but of a COUNT 0 is the default, so JSON has at least 1. What
- * becomes of a member in the job is said by weir__job_init(). */
+ * with shapes and kinds as above, but of a COUNT 0 is the default, so JSON has at least 1.
+ * weir__job_init() defines the member's effect on the job. */
 #define WEIR_SPEC_FIELDS(R, X)                                                                    \
     R(X, TEXT,    type,               TYPE,     "type")                                           \
     R(X, BYTES,   data,               JSON,     "data")                                           \
@@ -118,10 +118,10 @@
 /* ---- versions of what is stored ----
  *
  * A store keeps its version beside the jobs, and weir refuses another one. A change of the rows
- * above raises both versions; a change of what else a store keeps (store/sqlite/schema.c, the keys
- * and records of store/redis/layout) raises that of this store. Behind each version stands what the
- * rows come to in it: the columns of a table; the bytes of numbers, and the texts, of a record in
- * Redis. The stores compare these, so rows that change without a version do not compile. */
+ * above raises both versions. A change of a store's other data (store/sqlite/schema.c, the keys and
+ * records of store/redis/layout) raises the version of this store. Behind each version stands what
+ * the rows come to in it: the columns of a table; the bytes of numbers, and the texts, of a record
+ * in Redis. The stores compare these, so rows that change without a version do not compile. */
 enum {
     WEIR__FILE_VERSION = 8,
     WEIR__FILE_COLUMNS = 40,
@@ -132,8 +132,8 @@ enum {
 
 /* ---- code for some fields, by their life ---- */
 
-/* All that are stored; those that add gives; those that nothing changes after that; those that
- * something changes; those that another transition than an update may change. */
+/* All stored members; members that add gives; members that never change after that; members that
+ * may change; members that a transition other than an update may change. */
 #define WEIR_IF_STORED_SPEC(...)  __VA_ARGS__
 #define WEIR_IF_STORED_EDIT(...)  __VA_ARGS__
 #define WEIR_IF_STORED_BOTH(...)  __VA_ARGS__

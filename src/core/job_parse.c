@@ -1,6 +1,6 @@
 /* job_parse.c - a job from JSON, with the names of job_json.c; its log, too. fields.h reads it:
- * what a job has of JSON itself (data, result, progress data) comes back byte by byte, with all
- * the digits of its numbers. */
+ * JSON inside a job (data, result, progress data) stays byte by byte, with all the digits of its
+ * numbers. */
 #include <string.h>
 
 #include "core/fields.h"

@@ -194,7 +194,7 @@ static weir_code parse_duration(const char *text, size_t len, int64_t *out, weir
 {
     const char *s = text, *end = text + len;
     int64_t     total = 0;
-    size_t      unit = 0;           /* the first one that may come yet */
+    size_t      unit = 0;           /* the first unit that may still follow */
     if (!len)
         return not_a_duration(text, len, err);
     while (s < end) {

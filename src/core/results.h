@@ -30,7 +30,7 @@ bool             weir__stats_cut(weir_stats **stats,
 weir_report *weir__report_create(void);
 bool weir__report_line(weir_report *report, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
-/* What a store of this name says of itself: all but `store` and `weir` is empty. free(). */
+/* The info of a store of this name: all but `store` and `weir` is empty. free(). */
 weir_info *weir__info_create(const char *store);
 
 /* Takes over `job`, also when it answers NULL. */

@@ -118,7 +118,7 @@ static void say_last(weir_buf *b, const weir_schedule *s, int64_t now)
     }
 }
 
-/* How many of its firings have no job, and why: those of the history. */
+/* How many firings of its history have no job, and why. */
 static void say_left_out(weir_buf *b, const weir_schedule *s)
 {
     static const weir_firing_kind kinds[] = { WEIR_FIRING_MISSED, WEIR_FIRING_RUNNING,

@@ -25,7 +25,7 @@ static void add_number(weir_buf *out, const json_t *v)
     add_word(out, text, len < sizeof text ? len : sizeof text);
 }
 
-/* All values in `v`, and with `names` the names of members. Depth: that of valid data. */
+/* All values in `v`, and with `names` the names of members. Depth: the limit of valid data. */
 static void add_values(weir_buf *out, json_t *v, bool names)
 {
     const char *name;

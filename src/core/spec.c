@@ -1,4 +1,4 @@
-/* spec.c - is what a user asks for within the limits? A job to add, and one that comes from
+/* spec.c - is what a user asks for within the limits? A job to add, and a job that comes from
  * elsewhere. Every error names the member, what it has, and the limit. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -122,7 +122,7 @@ static weir_code check_job_type(const char *type, weir_error *err)
     return rc;
 }
 
-/* What may be in a field, by its kind; `p` is a spec or a job. */
+/* The permitted content of a field, by its kind; `p` is a spec or a job. */
 #define CHECK_TYPE(p, member)     check_job_type((p)->member, err)
 #define CHECK_PRIORITY(p, member) WEIR_OK
 #define CHECK_FLAG(p, member)     WEIR_OK
@@ -187,7 +187,7 @@ weir_code weir__spec_check(const weir_spec *spec, ptrdiff_t index, weir_error *e
 
 /* ---- a job from elsewhere ---- */
 
-/* Text for people: any bytes, so many at most. */
+/* Text for people: any bytes, at most this many. */
 static weir_code check_words(const char *text, const char *field, weir_error *err)
 {
     size_t len = text ? strlen(text) : 0;

@@ -1,5 +1,5 @@
-/* spec_read.c - what to add, from JSON: the names are those of weir_job_json(), but for "attempts",
- * which are those it may have, and "run_at". */
+/* spec_read.c - a spec from JSON: with the names of weir_job_json(), except "attempts" (their
+ * maximum) and "run_at". */
 #include "base/fail.h"
 #include "core/fields.h"
 #include "core/job.h"

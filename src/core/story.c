@@ -24,7 +24,7 @@ void weir__say_ms(weir_buf *b, int64_t ms)
 
 /* ---- an entry ---- */
 
-/* What is said of each kind; what its numbers add to that follows. */
+/* The text of each kind; the text of its numbers follows. */
 static const struct {
     const char *words;
     bool        ran;                /* then how long it ran */
@@ -46,7 +46,7 @@ static const struct {
     [WEIR__HISTORY_CHANGED]        = { "changed", .by = true },
 };
 
-/* What became of a delivery that was not the last. */
+/* The outcome of a delivery that was not the last. */
 static void say_outcome(weir_buf *b, const weir_history_entry *p)
 {
     if (p->until) {
@@ -113,7 +113,7 @@ static bool put_entry(weir_story *s, const weir_history_entry *p)
     return ok;
 }
 
-/* What was asked for at first. */
+/* The original request. */
 static int32_t first_priority(const weir_job *j, const weir_history_entry *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)

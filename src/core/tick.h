@@ -10,8 +10,8 @@
 
 #include "core/job.h"
 
-/* Sorts, in the order in which a TICK does them; the numbers are those of op/op.h and of the step K
- * of Redis (layout.h). */
+/* Sorts, in the order in which a TICK does them; op/op.h and the step K of Redis (layout.h) have
+ * the same numbers. */
 typedef enum weir_due {
     WEIR_DUE_LEASE = 1,         /* active, lease over; by id */
     WEIR_DUE_TTL,               /* active, ttl over; by id */
@@ -29,7 +29,7 @@ enum { WEIR_TOKEN_LATE_MS = 60000 };
 bool weir__job_is_due(const weir_job *j, weir_due sort);
 void weir__job_come_due(weir_job *j, weir_due sort, int64_t now, weir_effects *e);
 
-/* When a token is to be forgotten that was used at this time (INT64_MAX: there is none). */
+/* When a token is to be forgotten that was used at this time (INT64_MAX: no token). */
 static inline int64_t weir__token_until(int64_t used_at)
 {
     return used_at == INT64_MAX ? INT64_MAX : used_at + WEIR_TOKEN_MS + WEIR_TOKEN_LATE_MS;
@@ -76,8 +76,8 @@ static inline void weir__agenda_want(weir_agenda *a, weir_due sort, int64_t at)
         a->wanted = at;
 }
 
-/* The job is as it will be kept: want what it will be due for. `ttl_until` is used if it is active,
- * `kept` (of its type and state, with this job) if it is finished. */
+/* The job is in its final form: note the times at which it is due. `ttl_until` is used if it is
+ * active, `kept` (of its type and state, with this job) if it is finished. */
 void weir__agenda_follow(weir_agenda *a, const weir_job *j, int64_t ttl_until, weir_kept kept);
 
 /* Anything may be due: the clock was set, or what was known is lost. */

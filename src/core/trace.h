@@ -1,5 +1,5 @@
-/* trace.h - the W3C trace context: read, write, and derive that of an execution. weir/trace.h has
- * the terms. Pure functions, but weir__trace_new(). */
+/* trace.h - the W3C trace context: read, write, and derive the context of an execution.
+ * weir/trace.h has the terms. Pure functions, but weir__trace_new(). */
 #ifndef WEIR_CORE_TRACE_H
 #define WEIR_CORE_TRACE_H
 
@@ -27,11 +27,11 @@ void weir__trace_format(const weir_trace *t, char out[WEIR_TRACEPARENT_LEN + 1])
 /* A span of its own: in the trace of `parent`, or in a new one that is sampled (parent is {0}). */
 weir_trace weir__trace_new(const weir_trace *parent);
 
-/* The context in a job's values: that of its add. False: none. */
+/* The context in a job's values: the context of its add. False: none. */
 bool weir__trace_of_values(weir_trace *out, const char *values, size_t len);
 
 /* The context of this execution: the same trace, and a span made from the parent's, the job's id
- * and its delivery. So every process that knows the job finds the same one. */
+ * and its delivery. So every process that has the job derives the same one. */
 weir_trace weir__trace_of_execution(const weir_trace *parent, uint64_t id, uint32_t delivery);
 
 #endif

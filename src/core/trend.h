@@ -16,12 +16,12 @@
 #include "base/buf.h"
 #include "weir/error.h"
 
-/* Counters: name in C, in the text. FAILED: for good; ATTEMPT: one that is retried; LOST: a lease
- * was over. */
+/* Counters: name in C, in the text. FAILED: for good; ATTEMPT: an attempt that is retried; LOST: a
+ * lease was over. */
 #define WEIR_TREND_COUNTS(X)                                                            \
     X(ADDED, "added") X(COMPLETE, "complete") X(FAILED, "failed")                       \
     X(ATTEMPT, "attempt") X(CANCELLED, "cancelled") X(LOST, "lost")
-/* At the end of the time: jobs that wait for a worker, and the age of the one that is next. */
+/* At the end of the time: jobs that wait for a worker, and the age of the next one. */
 #define WEIR_TREND_GAUGES(X) X(BACKLOG, "backlog") X(OLDEST, "oldest")
 
 enum {
@@ -56,12 +56,12 @@ void weir__trend_time(uint32_t *histogram, int64_t ms);
  * it changes nothing. */
 void weir__trend_join(weir_trend *a, const weir_trend *b);
 
-/* `b` is of the time that follows: counts are added up, and the gauges are those of `b`, if it has
- * any. */
+/* `b` is of the time that follows: counts are added up, and the gauges are taken from `b`, if it
+ * has any. */
 void weir__trend_follow(weir_trend *a, const weir_trend *b);
 
 /* The time that `share` (above 0, up to 1) of the jobs did not exceed, to within a bucket, in ms;
- * -1: there are none. */
+ * -1: no jobs. */
 int64_t weir__trend_share(const uint32_t *histogram, double share);
 
 /* As text. The answer is its length. */
@@ -90,7 +90,7 @@ enum {
 
 int64_t     weir__trend_step_ms(weir_trend_step step);
 const char *weir__trend_step_name(weir_trend_step step);        /* "1m", "1h" */
-/* By its name; WEIR_TREND_STEPS: there is none. */
+/* By its name; WEIR_TREND_STEPS: no such step. */
 weir_trend_step weir__trend_step_named(const char *name, size_t len);
 
 /* The first slot that is kept at this time, and the last. A slot is the number of its minute or

@@ -75,7 +75,7 @@ static bool is_address(piece name)
                                                            name.len - 2);
 }
 
-/* What an object has so far, as far as it counts. */
+/* The counted part of an object so far. */
 typedef struct size {
     size_t n, bytes;
 } size;

@@ -175,7 +175,7 @@ static bool is_name(const char *name)
     return true;
 }
 
-/* Where the part begins that is not there: of "Europe/Berlni", at "Berlni". */
+/* The beginning of the unknown part: of "Europe/Berlni", at "Berlni". */
 static int unknown_part(const char *name)
 {
     char        path[512];

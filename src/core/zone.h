@@ -15,14 +15,14 @@ typedef struct weir_zone weir_zone;
 typedef struct weir_zone_span {
     int64_t from, until;        /* UTC; INT64_MIN and INT64_MAX: no end on that side */
     int32_t offset;             /* seconds east of UTC */
-    int32_t before;             /* the offset of the span before; == offset if there is none */
+    int32_t before;             /* the offset of the span before; == offset if this is the first */
 } weir_zone_span;
 
 enum { WEIR_ZONE_NAME_MAX = 64, WEIR_ZONE_FILE_MAX = 256 * 1024 };
 
 /* The zone of this name; NULL means "UTC", which needs no file. The first use of a name reads its
- * file, and the zone stays in memory until the process ends. Any thread. WEIR_EINVAL: there is no
- * such zone; WEIR_ECORRUPT: its file is not understood; WEIR_EIO, WEIR_ENOMEM. */
+ * file, and the zone stays in memory until the process ends. Any thread. WEIR_EINVAL: no such zone;
+ * WEIR_ECORRUPT: its file is not understood; WEIR_EIO, WEIR_ENOMEM. */
 weir_code weir__zone_find(const weir_zone **out, const char *name, weir_error *err);
 
 const char *weir__zone_name(const weir_zone *z);

@@ -57,7 +57,7 @@ typedef struct reply {
     bool        answers;            /* they were there */
 } reply;
 
-/* One answer. What is not one leaves WEIR_EIO: the operation may have been done all the same. */
+/* One answer. A malformed answer leaves WEIR_EIO: the operation may have been done all the same. */
 static void read_one(weir_reader *in, weir_json_piece value, weir_op *op)
 {
     const weir_op_row *row = weir__op_row(op);

@@ -4,8 +4,8 @@
  *   {"caller":"5b0c...","number":7,"run":"9f31...","ops":[OP,...]}
  *   {"run":"9f31...","event":812,"answers":[ANSWER,...]}
  *
- * `caller` and `number` name the batch: the server gives the answer again when the last number of a
- * caller comes again. Number 0 is one that may be done twice. A batch with a `run` that is not the
+ * `caller` and `number` name the batch: the server repeats the answer when the last number of a
+ * caller is repeated. A batch of number 0 may be done twice. A batch with a `run` that is not the
  * server's is refused untouched: the answer, of status 409, names the right one and has an empty
  * list. `event` is the number of the last event that the server had sent when the batch was done.
  *
@@ -49,7 +49,7 @@ typedef struct weir_batch_head {
 weir_code weir__batch_read_answers(const char *text, size_t len, weir_batch_head *head,
                                    weir_op **ops, size_t n, weir_error *err);
 
-/* An answer that is {"error":{"code","message"}} alone; code WEIR_OK: one we do not know. False: it
+/* An answer that is {"error":{"code","message"}} alone; code WEIR_OK: an unknown one. False: it
  * is something else. */
 bool weir__batch_error(const char *text, size_t len, weir_error *out);
 

@@ -6,8 +6,8 @@
  * returns and have passed weir__op_check(). Outputs belong to the submitter: weir__op_free().
  * An operation that fails has no outputs and changed nothing.
  *
- * `mem` is the reference store: where the comments here leave a question open, what mem does is the
- * answer, and the conformance suite asks it. core/job.h decides what becomes of a job. */
+ * `mem` is the reference store: if the comments here leave a question open, mem answers it, and the
+ * conformance suite asks it. core/job.h decides about jobs. */
 #ifndef WEIR_OP_OP_H
 #define WEIR_OP_OP_H
 
@@ -50,9 +50,9 @@ typedef enum weir_op_kind {
 
 /* ---- the operations ---- */
 
-/* Add n jobs in their order; ids increase and are never used twice. A spec whose unique key is
- * held by a job of its type that is inactive, delayed or active (also one added earlier in the
- * same operation) adds nothing: out[i] names that job with existed = true.
+/* Add n jobs in their order; ids increase and are never used twice. If an inactive, delayed or
+ * active job of the type has a spec's unique key (also one added earlier in the same operation),
+ * the spec adds nothing: out[i] names that job with existed = true.
  * With a token, the store remembers in the same step what was answered. While an add with the key
  * of this one is remembered (at + WEIR_TOKEN_MS > now): with the same number, n and digest,
  * nothing happens, and the answer is that one's; with another n or digest WEIR_EINVAL; with a
@@ -101,8 +101,8 @@ typedef struct weir_op_take {
 } weir_op_take;
 
 /* End the delivery of a job. WEIR_ESTALE unless the job is active with just this delivery (also
- * when it is not there). DONE: complete, or gone with remove_on_complete. FAIL: see
- * weir__job_fail(); a log line "error | TEXT". GIVE_UP: as FAIL with no attempts left. RETURN: see
+ * when it is missing). DONE: complete, or gone with remove_on_complete. FAIL: see weir__job_fail();
+ * a log line "error | TEXT". GIVE_UP: as FAIL with no attempts left. RETURN: see
  * weir__job_return(). LOST: as when its lease is over, see TICK 1. When it worked and next.n > 0,
  * then take, in the same step. Events: complete; failed_attempt, then enqueue if inactive; failed;
  * enqueue if inactive; as TICK 1. */
@@ -143,7 +143,7 @@ typedef struct weir_op_progress {
 } weir_op_progress;
 
 /* Append a line. delivery != 0: WEIR_ESTALE as in finish, and the ttl runs anew; 0: any state,
- * WEIR_ENOENT when it is not there. updated_at is not changed. */
+ * WEIR_ENOENT when it is missing. updated_at is not changed. */
 typedef struct weir_op_log {
     uint64_t    id;
     uint32_t    delivery;
@@ -175,9 +175,8 @@ typedef struct weir_op_tick {
 
 /* Change a job by hand: from one of `from` (bits WEIR_BIT(state); 0: any that allows it), as
  * weir__job_update() says, its events too. WEIR_ENOENT, or with change.delivery
- * WEIR_ESTALE as in finish; WEIR_ESTATE; WEIR_ELIMIT (values). One
- * that becomes active has a lease and a ttl from then on, as after TAKE; one that becomes failed
- * gets a log line. */
+ * WEIR_ESTALE as in finish; WEIR_ESTATE; WEIR_ELIMIT (values). A job that becomes active has a
+ * lease and a ttl from then on, as after TAKE; a job that becomes failed gets a log line. */
 typedef struct weir_op_update {
     uint64_t    id;
     uint32_t    from;
@@ -219,9 +218,9 @@ typedef struct weir_op_import {
 } weir_op_import;
 
 /* Put a schedule, or remove one (record NULL). Its record is a text that no store reads
- * (op/schedule.h). `version` is what the caller has seen: 0 means that there is none of this name,
- * WEIR_ANY_VERSION that it does not matter. WEIR_ESTALE: somebody else has changed it since;
- * WEIR_ENOENT: it is not there to be removed. Versions count from 1 over all
+ * (op/schedule.h). `version` is what the caller has seen: 0 means no schedule of this name,
+ * WEIR_ANY_VERSION any version. WEIR_ESTALE: somebody else has changed it since; WEIR_ENOENT: the
+ * schedule to remove is missing. Versions count from 1 over all
  * schedules, so none is used twice. */
 #define WEIR_ANY_VERSION UINT64_MAX
 typedef struct weir_op_schedule {
@@ -251,8 +250,8 @@ weir_schedule_rows *weir__rows_create(size_t cap);
 bool weir__rows_add(weir_schedule_rows *rows, const weir_schedule_row *row, size_t name_len);
 void weir__rows_free(weir_schedule_rows *rows);
 
-/* The schedule of this name (none, if there is none); with `due` those that are due at now_ms, the
- * earliest first; else those behind the name `after`, in the order of names. */
+/* The schedule of this name, if it exists; with `due` the schedules that are due at now_ms, the
+ * earliest first; else the schedules behind the name `after`, in the order of names. */
 typedef struct weir_op_schedules {
     const char         *name;       /* NULL: any */
     bool                due;
@@ -261,7 +260,7 @@ typedef struct weir_op_schedules {
     weir_schedule_rows *rows;       /* out: weir__rows_free() */
 } weir_op_schedules;
 
-/* Put records of trends (core/trend.h), each by itself: one that is there is joined with it
+/* Put records of trends (core/trend.h), each by itself. A stored record is joined with it
  * (weir__trend_join()), so that a repetition, and a writer that has seen the same, change nothing.
  * Left out are records of slots that are not kept at now_ms, and of a type that is new in a slot
  * with WEIR_TREND_TYPES types. Records of slots that are not kept any more are removed, at the
@@ -295,7 +294,7 @@ typedef struct weir_op_trend_get {
     weir_trend_rows *rows;          /* out: weir__trend_rows_free() */
 } weir_op_trend_get;
 
-/* Is the slot of a row one that is kept? */
+/* Is the slot of a row kept? */
 static inline bool weir__trend_row_is_kept(const weir_trend_row *row, int64_t now)
 {
     return row->slot >= weir__trend_first_kept(row->step, now) &&
@@ -314,8 +313,8 @@ static inline void weir__trend_range(const weir_op_trend_get *o, int64_t now, in
 
 /* NULL: no memory. */
 weir_trend_rows *weir__trend_rows_create(void);
-/* Copy a row to the end; the record becomes what weir__trend_write() makes of it, and one that
- * cannot be read is left out. False: no memory. */
+/* Copy a row to the end; weir__trend_write() writes the record anew, and an unreadable record is
+ * left out. False: no memory. */
 bool weir__trend_rows_add(weir_trend_rows *rows, const weir_trend_row *row);
 void weir__trend_rows_free(weir_trend_rows *rows);
 
@@ -406,7 +405,7 @@ typedef enum weir_lane {
     WEIR_LANE_COUNT
 } weir_lane;
 
-/* What a caller that may touch some types only may do with an operation. */
+/* The rights of a caller with some types only, for an operation. */
 typedef enum weir_scope {
     WEIR_SCOPE_NAMED,               /* the types and jobs that it names must be the caller's */
     WEIR_SCOPE_ANSWER,              /* everybody may submit it; its answer is cut to these types */

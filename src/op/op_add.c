@@ -59,7 +59,7 @@ static weir_code check_token(const weir_token *t, weir_error *err)
     return WEIR_OK;
 }
 
-/* Of a text that may be missing, or end at its NUL. */
+/* The length of a text that may be missing, or end at its NUL. */
 static size_t length(const char *text, size_t len)
 {
     return len || !text ? len : strlen(text);

@@ -89,7 +89,7 @@ static void ask(const weir_op *op, weir_op *question)
     weir__ask_job(question, op->u.finish.id);
 }
 
-/* What the history says of the end of a delivery. False: nothing. */
+/* The entry in the history for the end of a delivery. False: nothing. */
 static bool find_end(const weir_job *j, uint32_t delivery, weir_history_entry *out)
 {
     weir_arena  arena = { 0 };
@@ -124,8 +124,8 @@ static bool ends_so(weir_outcome outcome, weir_history_kind kind)
     }
 }
 
-/* The delivery is over: was it this outcome that ended it? Of a job that is gone nobody knows. The
- * first sending may have taken the next jobs; they come back when their leases end. */
+/* The delivery is over: was it this outcome that ended it? If the job is gone, its outcome is
+ * unknown. The first sending may have taken the next jobs; they come back when their leases end. */
 static weir_recall recall(weir_op *op, const weir_op *answer)
 {
     weir_op_finish    *f = &op->u.finish;

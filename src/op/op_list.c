@@ -22,7 +22,7 @@ static size_t most(const weir_op *op)
     return op->u.list.query.limit;
 }
 
-/* Begin a list in the order of priority just before the one that is wanted. */
+/* Begin a list in the order of priority just before the given one. */
 static void skip_to_priority(weir_query *q)
 {
     const uint64_t HIGHEST = (UINT64_C(1) << 53) - 1;       /* of ids: all are exact in a double */

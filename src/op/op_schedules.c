@@ -1,4 +1,4 @@
-/* op_schedules.c - SCHEDULES: one schedule, those that are due, or a page of all. */
+/* op_schedules.c - SCHEDULES: one schedule, the due ones, or a page of all. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "op/copy.h"
 #include "op/op.h"
 
-/* Every row gives every member, in this order: one that is missing does not compile. The pieces
+/* Every row gives every member, in this order: a missing member does not compile. The pieces
  * weir__op_no_... say that an operation has nothing of a sort. */
 #define WEIR_OP_ROW(name_, lane_, scope_, slow_, role_, writes_, steps_, action_, detail_, job_,  \
                      each_, type_, data_, token_, repeat_, take_, most_, result_, cut_, check_,   \
@@ -196,7 +196,7 @@ static inline void weir__put_next(weir_buf *out, size_t i)
         weir__buf_char(out, ',');
 }
 
-/* What weir__job_json() leaves out because it is the default. */
+/* The defaults that weir__job_json() leaves out. */
 static inline void weir__read_job_defaults(weir_job *j)
 {
     if (!j->max_lost)

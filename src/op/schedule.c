@@ -202,7 +202,7 @@ typedef struct record {
 
 #define AT(member) offsetof(record, s.member)
 
-/* What a caller gives. */
+/* The members that a caller gives. */
 #define GIVEN_FIELDS                                                                              \
     WEIR_FIELD("name", weir__as_text, AT(name)),                                                  \
     WEIR_FIELD("when", weir__as_text, AT(when), .needed = true),                                  \

@@ -7,7 +7,7 @@
 #include "weir/schedule.h"
 
 weir_code weir__schedule_name_check(const char *name, weir_error *err);
-/* Is the name one that weir keeps for itself (WEIR_OWN_SCHEDULE)? */
+/* Is the name reserved for weir (WEIR_OWN_SCHEDULE)? */
 bool weir__schedule_is_own(const char *name);
 
 /* Is it the record of a schedule of this name that can be fired? */
@@ -17,7 +17,7 @@ weir_code weir__schedule_record_check(const char *name, const char *record, size
 /* Is everything of it that a caller gives right: expression, zone, limits, job? */
 weir_code weir__schedule_check(const weir_schedule *s, weir_error *err);
 
-/* What a firing adds. The values of the job are in `values`. */
+/* The job that a firing adds. The values of the job are in `values`. */
 weir_code weir__schedule_spec(const weir_schedule *s, int64_t at, weir_buf *values, weir_spec *out,
                               weir_error *err);
 
@@ -30,7 +30,8 @@ void weir__schedule_write(weir_buf *out, const weir_schedule *s);
 /* The texts of *out are in the reader's memory, or in `record`. */
 weir_code weir__schedule_read(weir_reader *in, const char *record, size_t len, weir_schedule *out);
 
-/* What a caller gives: members that the store sets are unknown, and the name may be missing. */
+/* A schedule from a caller: members that the store sets are unknown, and the name may be
+ * missing. */
 weir_code weir__schedule_read_given(weir_reader *in, weir_json_piece all, weir_schedule *out);
 
 #endif

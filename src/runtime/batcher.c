@@ -87,8 +87,8 @@ static void wake(weir_ticket *t)
 }
 
 /* Answer all tickets from `first` up to `end`. Waking a thread takes about as long as an operation,
- * and everybody waits for the one that leads: so it wakes only the first sleeper of every CHAIN,
- * and each that wakes up wakes the next. A ticket may be gone once it is DONE. */
+ * and all callers wait for the leader. So the leader wakes only the first sleeper of every CHAIN,
+ * and each woken thread wakes the next. A ticket may be gone once it is DONE. */
 static void complete(weir_ticket *first, const weir_ticket *end)
 {
     weir_ticket *chain = NULL;
@@ -193,15 +193,15 @@ static void lead(weir_batcher *b)
     b->callers = unanswered ? 0 : callers + b->waiting;
 }
 
-/* Many callers who all wait for their answers are awake again in a moment: with a batch for the
- * first of them alone, a commit (on a disk, a sync) would be spent on one operation. So wait until
- * a third of them is back, but no longer than a third of what the last batch took. What is the time
- * of a batch before a store that is far is the work of a server that others wait for, too: so wait
- * for half of them, and if batches are long, for all, and as long as that. But there those who do
- * not wait for answers are not waited for either: they go on while the server works, and it would
- * do nothing meanwhile. A process on the same machine is not far, but what is sent to it costs as
- * much for one operation as for all: wait for all, but only a short time. After a batch that ended
- * with the store's timeout nobody is waited for. Lock held, but not while waiting. */
+/* Many callers who all wait for their answers are soon awake again. A batch for the first of them
+ * alone would spend a commit (on a disk, a sync) on one operation. So wait until a third of them is
+ * back, but no longer than a third of what the last batch took. If the store is remote, the time of
+ * a batch is the work of a server that serves others, too. So wait for half of the callers, and if
+ * batches are long, for all, and that long. But there those who do not wait for answers are not
+ * waited for either: they go on while the server works, and it would do nothing meanwhile. A
+ * process on the same machine is near, but a request costs as much for one operation as for all:
+ * wait for all, but only a short time. After a batch that ended with the store's timeout nobody is
+ * waited for. Lock held, but not while waiting. */
 static void gather(weir_batcher *b)
 {
     int64_t share = !b->store->ops->remote || b->callers <= 1 ? 3 : b->took_ns < LONG_NS ? 2 : 1;
@@ -233,8 +233,8 @@ static void make_leader(weir_ticket *t)
     }
 }
 
-/* Lead no longer: hand what has gathered to a caller, or to the batcher's thread. False: there is
- * no such thread, so the caller must go on. Called with the lock held. */
+/* Lead no longer: hand what has gathered to a caller, or to the batcher's thread. False: no such
+ * thread, so the caller must go on. Called with the lock held. */
 static bool step_down(weir_batcher *b)
 {
     if (has_leader(b)) {

@@ -1,11 +1,11 @@
 /* batcher.h - stands in front of the store: threads submit operations, and all that have gathered
  * while the last batch ran go to the store as the next one.
  *
- * One thread at a time leads, that is, is inside the store. A caller that finds nobody leading
- * leads its own operation at once, without a change of threads; when more has gathered meanwhile,
- * or nobody waits for an operation, the batcher's own thread leads. That thread starts when it has
- * to lead for the first time. If the store waits for another process (weir_store.waits), callers
- * lead one after the other: there is nothing else for a thread to do meanwhile. */
+ * One thread at a time leads, that is, is inside the store. If no thread leads, a caller leads its
+ * own operation at once, without a change of threads. If more operations have gathered meanwhile,
+ * or no caller waits for an operation, the batcher's own thread leads. That thread starts when it
+ * has to lead for the first time. If the store waits for another process (weir_store.waits),
+ * callers lead one after the other: there is nothing else for a thread to do meanwhile. */
 #ifndef WEIR_RUNTIME_BATCHER_H
 #define WEIR_RUNTIME_BATCHER_H
 

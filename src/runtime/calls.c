@@ -122,7 +122,7 @@ static void give_count(weir_queue *q, weir_op *op, const weir_reply *to)
     weir_stats_free(stats);
 }
 
-/* A suspect came beside other jobs: it goes back, and is taken when there are none. */
+/* A suspect came beside other jobs: it goes back, and is taken when no others are left. */
 static void give_back(weir_queue *q, weir_job *job)
 {
     weir_ending ending = { .id = job->id, .delivery = job->delivery,

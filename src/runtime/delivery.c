@@ -96,7 +96,7 @@ void weir__deliveries_revoke(weir_queue *q, uint64_t id, uint32_t delivery)
     pthread_mutex_unlock(&q->deliveries.lock);
 }
 
-/* Mark those that the store no longer knows as ours. */
+/* Mark the jobs that are not ours any more in the store. */
 static void revoke_stale(weir_queue *q, const weir_renewal *items, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -42,7 +42,7 @@ enum { WEIR__ENDED = 1, WEIR__RETURNED = 2 };
 weir__delivery *weir__delivery_create(weir_queue *q, weir_job *job, struct weir_pool *pool,
                                       int64_t lease_ms, int64_t asked_at);
 
-/* Before a job is begun: does its lease last, as far as this process knows? It does not if the
+/* Before a job is begun: does its lease last, by this process's own record? It does not if the
  * process was stopped for longer than a lease: then another worker may have the job. */
 bool weir__delivery_lasts(weir__delivery *d);
 /* If it does not, ask the store to renew it, and wait. False: the job is lost to this process. */

@@ -35,7 +35,7 @@ static void end(grouper *g, const weir_error *err)
     }
     weir__future_ref(f);
     weir__future_end(f, err, fill, g);
-    weir_error_groups_free(g->groups);          /* nobody wants them any more */
+    weir_error_groups_free(g->groups);          /* the caller has given them up */
     weir__future_unref(f);
 }
 

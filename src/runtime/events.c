@@ -1,10 +1,10 @@
 /* events.c - listeners and the callback thread: see events.h.
  *
- * An event is copied once, if anybody wants it, and goes to the end of one list; the thread takes
+ * If an event has a listener, it is copied once and goes to the end of one list. The thread takes
  * it from there and calls every listener it is for. So all listeners see one order, and a slow one
- * holds up the others: what it cannot follow is dropped at the head and counted. Posts and
- * events share the list, to run in the order in which they came; a weir_inbox (base/inbox.h) has no
- * way to drop one of them. */
+ * holds up the others: what it cannot follow is dropped at the head and counted. Posts and events
+ * share the list, to run in the order in which they came; a weir_inbox (base/inbox.h) has no way to
+ * drop one of them. */
 #include "runtime/events.h"
 
 #include <assert.h>
@@ -236,7 +236,7 @@ static void dispatch(weir_events *e, event_post *c)
     }
 }
 
-/* Call those who asked to know that no more events will come. The lock is held, but not while
+/* Call the functions that asked for the end of the events. The lock is held, but not while
  * calling. */
 static void say_closing(weir_events *e)
 {

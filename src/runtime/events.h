@@ -39,9 +39,8 @@ void weir__events_trouble(weir_events *e, int64_t now, const weir_error *err);
  * is, whatever it listens to, a listener that must not miss anything: it has to look. */
 void weir__events_lost(weir_events *e, int64_t now);
 
-/* Between these two, what this thread posts and emits does not wake the callback thread, but the
- * end does: a batch has many answers and events, and to be woken for each of them costs more than
- * they do. */
+/* Between these two, posts and events of this thread do not wake the callback thread; the end does.
+ * A batch has many answers and events, and a wake for each would cost more than they do. */
 void weir__events_cork(weir_events *e);
 void weir__events_uncork(weir_events *e);
 

@@ -219,8 +219,8 @@ static void say_schedule(weir_buf *why, weir_job *j, int64_t now)
     weir__buf_str(why, at > now ? " ahead." : " ago.");
 }
 
-/* Who may do it, and when it comes again. Workers are programs that serve its version: one that is
- * started for its type alone is no remedy. */
+/* The workers that may do it, and when it is due again. Workers are programs that serve its
+ * version: a worker that is started for its type alone is no remedy. */
 static void say_task(weir_buf *why, weir_job *j, weir_remedy *remedy)
 {
     const char *version = strchr(j->type, '@'), *when;
@@ -274,7 +274,7 @@ static void end(explainer *x, const weir_error *err)
     }
     weir__future_ref(f);
     weir__future_end(f, err, fill, x);
-    weir_explanation_free(x->e);         /* nobody wants it any more */
+    weir_explanation_free(x->e);         /* the caller has given it up */
     weir__future_unref(f);
 }
 

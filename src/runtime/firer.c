@@ -13,7 +13,7 @@
 #include "runtime/schedules.h"
 
 enum { AT_ONCE = WEIR_MAX_PAGE,     /* schedules that are fired together */
-       REFUSED_MS = 60000 };        /* one that cannot be read is looked at again after this */
+       REFUSED_MS = 60000 };        /* an unreadable schedule is read again after this */
 
 /* One schedule on its way; its operation is in an array beside it. */
 typedef struct firing {
@@ -268,7 +268,7 @@ static weir_code move_on(round *r)
 
 /* ---- rounds ---- */
 
-/* Fire the schedules of these rows. The first trouble that one of them has is the error. */
+/* Fire the schedules of these rows. The first error of one of them is the result. */
 static weir_code fire_rows(round *r, const weir_schedule_rows *rows)
 {
     for (size_t i = 0; i < r->n; i++) {

@@ -10,7 +10,7 @@
 struct weir_future {
     weir_ticket         ticket;        /* of an operation; unused for others */
     weir_queue         *q;             /* a reference */
-    _Atomic uint32_t    refs;          /* the user's, and that of whoever ends it */
+    _Atomic uint32_t    refs;          /* the user's, and the reference of its ender */
     _Atomic uint32_t    done;
     weir_reply          to;
     void              (*abandoned)(void *bytes);

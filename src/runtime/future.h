@@ -11,7 +11,7 @@
 typedef struct weir_reply {
     /* Move the answer (op->err.code is WEIR_OK), or "nothing", to the caller's memory. */
     void (*give)(weir_queue *q, weir_op *op, const struct weir_reply *to);
-    void       *out;        /* NULL: nobody wants it, throw it away */
+    void       *out;        /* NULL: it has no user, release it */
     size_t     *n_out;      /* of a take, of a tick; NULL likewise */
     int64_t    *at_out;     /* of a tick */
     bool       *waits_out;  /* of a take: a suspect was passed over */
@@ -26,7 +26,7 @@ weir_code weir__call(weir_queue *q, weir_op *op, const weir_reply *to, weir_erro
 /* A call that has nothing to do: *f is done (f may be NULL). */
 weir_code weir__future_none(weir_queue *q, weir_future **f, weir_error *err);
 
-/* Run an operation; *f is its future (f may be NULL: nobody wants to know). */
+/* Run an operation; *f is its future (f may be NULL: no future is needed). */
 weir_code weir__call_async(weir_queue *q, weir_op *op, const weir_reply *to, weir_future **f,
                            weir_error *err);
 
@@ -39,8 +39,8 @@ weir_code weir__future_create(weir_queue *q, weir_future **f, size_t size,
 void *weir__future_bytes(weir_future *f);
 void weir__future_ref(weir_future *f);
 void weir__future_unref(weir_future *f);
-/* It ends with *err as fill() leaves it, which is called first, with whether the user still
- * wants the answer; fill may be NULL. */
+/* It ends with *err as fill() leaves it, which is called first, with whether the user still waits
+ * for the answer; fill may be NULL. */
 void weir__future_end(weir_future *f, const weir_error *err, void (*fill)(void *ctx, bool wanted),
                       void *ctx);
 
@@ -52,11 +52,11 @@ typedef struct weir_watch {
 } weir_watch;
 void weir__future_watch(weir_future *f, weir_watch *w);
 
-/* The queue of a future; the outcome of one that is done. */
+/* The queue of a future; the outcome of a future that is done. */
 weir_queue *weir__future_queue(weir_future *f);
 const weir_error *weir__future_outcome(weir_future *f);
 
-/* To take what a worker wants; everything is borrowed. */
+/* A take for a worker; everything is borrowed. */
 weir_op_take weir__taking(weir_queue *q, const weir_taking *what, weir_job **jobs);
 
 /* weir_take() with weir_taking.remote. */

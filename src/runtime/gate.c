@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "core/job.h"
 
-/* While no taker knows of a suspect, the gate needs no time. */
+/* While no taker has noted a suspect, the gate needs no time. */
 static int64_t time_for(const weir_gate *g)
 {
     return g->knowing ? weir__monotonic_ms() : 0;

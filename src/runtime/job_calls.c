@@ -121,7 +121,7 @@ weir_code weir_job_give_up(weir_job *job, const char *fmt, ...)
     return end_failed(job, WEIR_OUTCOME_GIVE_UP, text, len);
 }
 
-/* Run an operation about a taken job, and learn from the answer whether the job is still ours. */
+/* Run an operation about a taken job, and note from the answer whether the job is still ours. */
 static weir_code run(weir_job *job, weir_op op, weir_error *err)
 {
     weir__delivery *d = job->taken;

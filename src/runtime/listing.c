@@ -1,10 +1,10 @@
 /* listing.c - see listing.h. A list is made in one of two ways.
  *
- * Merged: the lists of the store are in the order that is wanted, and are merged. What the query
- * does not want (a time, another state) is passed by, up to WEIR_MAX_LOOK jobs a page.
+ * Merged: the lists of the store are in the order that is wanted, and are merged. Jobs that the
+ * query excludes (by a time, by state) are skipped, up to WEIR_MAX_LOOK jobs a page.
  *
- * Gathered: they are in another order. All jobs that are chosen are looked at, and the places of
- * those that come first on the page are kept; then the jobs of these places are read. */
+ * Gathered: they are in another order. All chosen jobs are examined, and the places of the first
+ * ones on the page are kept; then the jobs of these places are read. */
 #include "runtime/listing.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ typedef struct listing {
     bool         by_id;             /* the order is by id */
     bool         gathers;
     stream      *stream;
-    size_t       n, max, now;       /* streams; room for them; the one that is read */
+    size_t       n, max, now;       /* streams; room for them; the stream being read */
     size_t       read, read_bytes;  /* jobs so far */
     size_t       looked;            /* jobs that were passed by, or gathered */
     size_t       bytes;             /* of the page */
@@ -187,7 +187,7 @@ static void end(listing *l, const weir_error *err)
     }
     weir__future_ref(f);
     weir__future_end(f, err, fill, l);
-    weir_page_free(l->page);            /* nobody wants it any more */
+    weir_page_free(l->page);            /* the caller has given it up */
     weir__future_unref(f);
 }
 

@@ -3,9 +3,9 @@
  *
  *   job ──► filter ──► map ──► buffer ──► on_next
  *
- * The demand is the pool's: it begins a job only while there is some. What filter and map drop
- * gives its demand back. `left` is what `take` still allows to be asked for, so that the demand
- * never exceeds it.
+ * The demand is the pool's: it begins a job only while there is some. A job that filter or map
+ * drops gives its demand back. `left` is what `take` still allows to be asked for, so that the
+ * demand never exceeds it.
  *
  * A job in the buffer is held (WEIR__HELD): for the pool its handler returns only when on_next()
  * has. So an item that on_next() ends stays valid until then. */
@@ -107,8 +107,8 @@ static weir_code drop(weir_stream *s, weir_code answer)
     return answer;
 }
 
-/* Add an item, and pass the group on if it is complete, or if the demand is used up: then nobody
- * knows when the next one comes. A buffer that is full before had no memory to be passed on. */
+/* Add an item, and pass the group on if it is complete, or if the demand is used up: then the time
+ * of the next item is unknown. A buffer that is full before had no memory to be passed on. */
 static weir_code gather(weir_stream *s, weir_item item)
 {
     enum { FULL_MS = 1000 };
@@ -137,7 +137,7 @@ static weir_code gather(weir_stream *s, weir_item item)
     }
 }
 
-/* It is time to pass the group on; or that one has gone, and the next has some time left. */
+/* It is time to pass the group on; or that group has gone, and the next has some time left. */
 static void on_alarm(void *ctx)
 {
     weir_stream *s = ctx;
@@ -186,7 +186,7 @@ static void on_trouble(void *ctx, const weir_error *err)
         s->on_error(err, s->how.ctx);
 }
 
-/* The last thread leaves. What is in the buffer goes back. */
+/* The last thread leaves. The items in the buffer go back. */
 static void on_ended(void *ctx)
 {
     weir_stream *s = ctx;
@@ -241,8 +241,8 @@ static weir_code check(const weir_observing *how, weir_next_fn *on_next, weir_er
     return WEIR_OK;
 }
 
-/* How many items there can be at once: with a buffer, a group for each thread, and one that is
- * being gathered. */
+/* The maximum number of items at once: with a buffer, a group for each thread, and the group being
+ * gathered. */
 static int32_t most_held(const weir_observing *how)
 {
     int64_t threads = how->threads > 0 ? how->threads : 1;

@@ -1,13 +1,13 @@
 /* pool.c - what worker pools do: see pool.h.
  *
- * How idle threads learn of work without polling: every pool keeps `hint`, an upper bound on the
- * jobs that wait for it as far as this process knows. An `enqueue` event raises it, a job taken
- * lowers it, and an empty answer sets it to what has come since the question. A thread asks the
- * store only while hint > 0.
+ * Idle threads find work without polling: every pool keeps `hint`, an upper bound on the jobs that
+ * wait for it, from the events of this process. An `enqueue` event raises it, a job taken lowers
+ * it, and an empty answer sets it to what has come since the question. A thread asks the store only
+ * while hint > 0.
  *
- * A thread ends its job and takes the next in one operation and waits for it; or, when the pool
- * takes ahead (prefetch.c), and with handlers that answer WEIR_LATER, outcomes are sent without
- * waiting, and jobs come from the pool's list of ready ones. */
+ * A thread ends its job and takes the next in one operation and waits for it. When the pool takes
+ * ahead (prefetch.c), and with handlers that answer WEIR_LATER, outcomes are sent without waiting,
+ * and jobs come from the pool's list of ready ones. */
 #include "runtime/pool_inner.h"
 #include "runtime/trace.h"
 
@@ -86,8 +86,8 @@ question weir__pool_ask(const pool *p)
 
 /* A take that was asked for when `then` was known has its answer. When an empty answer has set the
  * hint meanwhile, it does not count what came here, and nothing is to be taken off. Behind a
- * suspect, which comes alone, there may be more: also when the answer that named the suspect is
- * learned only after another thread has taken that one. Lock held. */
+ * suspect, which comes alone, there may be more jobs. This also holds if the answer that named the
+ * suspect arrives only after another thread has taken the suspect. Lock held. */
 /* Jobs that the condition refused may wait: they are looked at again when it can have changed.
  * Lock held. */
 static void rest(pool *p)
@@ -412,7 +412,7 @@ void weir__pool_count(pool *p, weir_outcome outcome)
     atomic_fetch_add(&p->ended[outcome], 1);
 }
 
-/* Call the handler and see how long it takes: one that answers later may well be slow. *bulk says
+/* Call the handler and measure its time: a handler that answers later may well be slow. *bulk says
  * whether the next job comes from a bulk. */
 static weir_code handle(pool *p, weir_job *job, bool *bulk)
 {

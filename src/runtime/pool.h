@@ -11,7 +11,7 @@ void weir__pools_hint(weir_queue *q, const char *type, uint32_t n);
 void weir__pools_unpack(weir_queue *q);
 
 /* Give back what was taken ahead and has waited too long, and send outcomes that no thread had the
- * time to send again. Returns when to come again (INT64_MAX: never). */
+ * time to send again. Returns the time of the next call (INT64_MAX: never). */
 int64_t weir__pools_tend(weir_queue *q);
 
 void weir__pool_ref(struct weir_pool *p);

@@ -10,18 +10,19 @@
 
 #define HINT_UNKNOWN (UINT64_C(1) << 48)  /* more than there can be, but many add up */
 
-/* What was known when the store was asked for jobs. */
+/* The state of the pool when the store was asked for jobs. */
 typedef struct question {
     uint64_t hinted;
     uint32_t resets;
 } question;
 
-/* What a stream (observe.c) adds to its pool; {0}: a plain pool. All of it is called on threads of
- * the pool and with no lock held, but `release`. */
+/* The part that a stream (observe.c) adds to its pool; {0}: a plain pool. All of it is called on
+ * threads of the pool and with no lock held, but `release`. */
 typedef struct weir__ports {
     void   *ctx;
     bool    metered;                   /* jobs are begun only while there is demand */
-    int64_t poll_ms;                   /* ask the store so often, not on events; 0: on events */
+    int64_t poll_ms;                   /* ask the store at this interval, not on events; 0: on
+                                          events */
     void  (*trouble)(void *ctx, const weir_error *err);
     void  (*alarm)(void *ctx);         /* the time of weir__pool_set_alarm() has come */
     void  (*ended)(void *ctx);         /* once: the last thread leaves, no handler runs */
@@ -51,9 +52,9 @@ typedef struct weir_pool {
     pthread_cond_t     quiet;          /* weir_stop(): something has ended */
     uint64_t           hint, hinted;   /* hinted: all that was ever added to hint */
     uint32_t           resets;         /* how often an empty answer has set hint */
-    bool               suspects;       /* `knows`, when an answer was learned last */
+    bool               suspects;       /* `knows`, as of the last answer */
     int32_t            idle, live;     /* threads */
-    int32_t            leaving;        /* those that take nothing more */
+    int32_t            leaving;        /* threads that take nothing more */
     int64_t            demand;         /* metered: jobs that may still be begun */
     int64_t            poll_at;        /* when the store is asked next; 0: when a job comes */
     int64_t            alarm_at;       /* INT64_MAX: none set */
@@ -70,7 +71,7 @@ typedef struct weir_pool {
     int64_t            again_at;       /* ... and when the timer sends them, if no thread did */
     uint32_t           unsaved;        /* outcomes given up in weir_stop() ... */
     weir_error         unsaved_why;    /* ... and why the store did not take the last */
-    int64_t            slowest_ns;     /* handlers of late: see weir__pool_pace() */
+    int64_t            slowest_ns;     /* recent handlers: see weir__pool_pace() */
     bool               fetching;       /* the fetch ticket is under way, or not unpacked yet */
     weir_ticket        fetch;
     question           fetch_asked;
@@ -81,7 +82,7 @@ typedef struct weir_pool {
     int64_t            back_at;        /* of these, by_itself: see weir__delivery.back_at */
 } pool;
 
-/* What a thread of the pool does, all its life; owns a reference to the pool. */
+/* The main function of a thread of the pool; owns a reference to the pool. */
 void *weir__pool_main(void *p);
 
 /* Nothing more is to be begun. Lock held. */
@@ -103,7 +104,7 @@ int64_t weir__pool_demand(pool *p, int64_t n);
 /* Have an idle thread call ports.alarm at this time of the queue's steady clock. */
 void weir__pool_set_alarm(pool *p, int64_t at_ms);
 
-/* What a handler answers that keeps its job: weir__pool_handled() follows, from any thread. */
+/* The answer of a handler that keeps its job: weir__pool_handled() follows, from any thread. */
 #define WEIR__HELD WEIR_CODE_COUNT
 /* The handler has let go of the job and answered `rc`. True: its outcome is known, and the caller
  * must send it (weir__pool_send()). */
@@ -114,7 +115,7 @@ bool weir__pool_handled(weir__delivery *h, weir_code rc);
 /* Wake an idle thread if there may be something to do. */
 void weir__pool_wake(pool *p);
 
-/* What is known before jobs are asked for; and what is learned from the answer. `alone`: that is a
+/* Note the state before jobs are asked for; and update it from the answer. `alone`: that is a
  * suspect. */
 question weir__pool_ask(const pool *p);
 void     weir__pool_learn(pool *p, question then, const weir_op_take *take, bool alone);

@@ -2,11 +2,11 @@
  *
  * weir_pool_config.prefetch says how many jobs a pool may have ready. By default the pool finds
  * the number: as many as its threads do in AHEAD_NS if all handlers take as long as the slowest
- * recent one. A pool knows nothing of its handlers at first and takes nothing ahead.
+ * recent one. A pool has no times of its handlers at first and takes nothing ahead.
  *
- * What a pool took ahead by itself and has not begun within WEIR_AHEAD_MS, because its threads are
- * all in handlers that turned out to be slow, goes back to the store. Nobody waits for that moment:
- * every bulk sets the timer, which calls weir__pools_tend(). */
+ * A pool may take jobs ahead and not begin them within WEIR_AHEAD_MS, because its threads are all
+ * in slow handlers. These jobs go back to the store. Nobody waits for that moment: every bulk sets
+ * the timer, which calls weir__pools_tend(). */
 #include "runtime/pool_inner.h"
 
 #include "core/job.h"
@@ -32,7 +32,7 @@ void weir__pool_pace_init(pool *p)
     p->slowest_ns = SLOW_NS;
 }
 
-/* The most that may be ready, and those that are asked for. Lock held. */
+/* The maximum number of ready jobs, and the number of requested ones. Lock held. */
 static size_t most_ready(const pool *p)
 {
     size_t threads = (size_t)p->cfg.threads, most = 0;
@@ -144,7 +144,7 @@ void weir__pool_unpack(pool *p)
     pthread_cond_broadcast(&p->quiet);
 }
 
-/* Leases are about to be renewed, and only those of unpacked jobs can be. */
+/* Leases are about to be renewed, which works for unpacked jobs only. */
 void weir__pools_unpack(weir_queue *q)
 {
     pthread_mutex_lock(&q->pools.lock);
@@ -212,7 +212,7 @@ static void go_back(pool *p)
     }
 }
 
-/* Returns when to come again. Lock held, but not all the time. */
+/* Returns the time of the next call. Lock held, but not all the time. */
 static int64_t tend(pool *p, int64_t now)
 {
     int64_t next = INT64_MAX;

@@ -1,6 +1,6 @@
 /* probe.h - static tracepoints (USDT) at add, take and finish, for bpftrace, perf and SystemTap:
  * docs/tracing.md lists them. A probe that nobody watches costs a no-operation instruction. Without
- * sys/sdt.h at build time there are none. */
+ * sys/sdt.h at build time no probes exist. */
 #ifndef WEIR_RUNTIME_PROBE_H
 #define WEIR_RUNTIME_PROBE_H
 

@@ -155,7 +155,7 @@ static pool *pools_unlink(weir_queue *q, const char *type)
     return p;
 }
 
-/* Take this pool off the list. False: it is not there, since another call stops or stopped it. */
+/* Take this pool off the list. False: it is missing, since another call stops or stopped it. */
 static bool pools_remove(weir_queue *q, pool *p)
 {
     pthread_mutex_lock(&q->pools.lock);

@@ -167,12 +167,13 @@ static void on_lost(void *ctx)
     weir_queue *q = ctx;
     weir__pools_hint(q, NULL, 0);
     weir__timer_set(&q->timer, &q->tick, INT64_MIN);
-    weir__timer_set(&q->timer, &q->renew, INT64_MIN);      /* a new owner is to know what we have */
+    weir__timer_set(&q->timer, &q->renew, INT64_MIN);      /* a new owner gets the jobs that we
+                                                              have */
     weir__events_lost(&q->events, weir_now(q));
 }
 
-/* Operations of other processes that work through this one. Those that are refused here keep their
- * place but are not run. */
+/* Operations of other processes that work through this one. Operations that are refused here keep
+ * their place but are not run. */
 static void on_run(void *ctx, weir_op *const *ops, size_t n)
 {
     weir_queue *q = ctx;

@@ -1,8 +1,8 @@
 /* queue.h - the inside of a weir_queue: a store, the batcher before it, and what lives beside
  * it: callbacks (events.c), timers (timer.c), schedules (firer.c) and worker pools (pool.c).
  *
- * It is counted: the user holds one reference until weir_close(), every pool and every job that
- * was taken another, so that a handler that outlives weir_close() finds it closed, not gone.
+ * It is counted: the user holds one reference until weir_close(), and every pool and every taken
+ * job another. So a handler that outlives weir_close() finds it closed, not gone.
  *
  * Locks, outermost first: q->want_lock; q->pools.lock, pool->lock; q->deliveries.lock;
  * q->gate.lock; events.lock; firer.lock; timer.lock; batcher.lock. None is held while calling out

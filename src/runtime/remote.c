@@ -22,7 +22,7 @@ weir_op_take weir__taking(weir_queue *q, const weir_taking *what, weir_job **job
                            .jobs = jobs };
 }
 
-/* Move the jobs that were taken to the caller's `out`; NULL: nobody wants them, and their leases
+/* Move the jobs that were taken to the caller's `out`; NULL: no caller gets them, and their leases
  * will run out. Returns how many came there. */
 static size_t give_jobs(weir_queue *q, const weir_op_take *take, weir_job **out)
 {
@@ -64,7 +64,7 @@ weir_code weir__take_remote_async(weir_queue *q, const weir_taking *what, weir_j
 
 /* ---- finish ---- */
 
-/* Of n operations under one future, in whose bytes they are. */
+/* The n operations under one future, in whose bytes they are. */
 typedef struct finishing {
     weir_group      group;
     weir_ended     *out;            /* the caller's */
@@ -130,7 +130,7 @@ static void fill(void *ctx, bool wanted)
     free(all->copies);
 }
 
-/* Make the operations; one that is not valid has its error. */
+/* Make the operations; an invalid one has its error. */
 static void prepare(weir_queue *q, finishing *all, const weir_ending *endings)
 {
     for (size_t i = 0; i < all->group.n; i++) {

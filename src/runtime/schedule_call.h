@@ -1,6 +1,6 @@
 /* schedule_call.h - a call about a schedule, as a chain of steps: a step looks at the answer of the
  * last operation and makes the next one. Plain calls run the steps on the caller's thread, async
- * calls on the callback thread, since reading a schedule (time zones are files) is too slow for the
+ * calls on the callback thread: reading a schedule (time zones are files) is too slow for the
  * thread that leads the store. For schedule_calls.c and schedule_moves.c. */
 #ifndef WEIR_RUNTIME_SCHEDULE_CALL_H
 #define WEIR_RUNTIME_SCHEDULE_CALL_H
@@ -41,7 +41,7 @@ struct schedule_call {
     size_t          n;
 
     weir_schedules *list;
-    weir_schedules **list_out;      /* of the caller; NULL: nobody wants it */
+    weir_schedules **list_out;      /* of the caller; NULL: not needed */
     uint64_t       *id_out;
     size_t         *n_out;
     bool            existed, *existed_out;      /* of an import */
@@ -55,7 +55,7 @@ struct schedule_call {
 /* The call is over, with this outcome. */
 bool weir__call_over(schedule_call *c, const weir_error *err);
 bool weir__call_fail(schedule_call *c, weir_code code, const char *what);
-bool weir__call_missing(schedule_call *c);           /* there is no such schedule */
+bool weir__call_missing(schedule_call *c);           /* no such schedule */
 /* Run the operation, then `next`. */
 bool weir__call_go_on(schedule_call *c, weir_op op, schedule_step *next);
 /* Read the schedule of this name into c->k, then c->then. The name must be there. */
@@ -65,7 +65,7 @@ bool weir__call_read(schedule_call *c);
 bool weir__call_put(schedule_call *c, const weir_schedule *s);
 /* A schedule of a name that was free: a series of its own. */
 bool weir__call_new_series(schedule_call *c, weir_schedule *s);
-/* What a firing at `at` adds; the values are in c->arena. */
+/* The job that a firing at `at` adds; the values are in c->arena. */
 weir_code weir__call_spec(schedule_call *c, int64_t at, weir_spec *out);
 
 /* ---- running them ---- */

@@ -224,7 +224,7 @@ static bool fire_now(schedule_call *c)
     return add_jobs(c);
 }
 
-/* The store knows the span by its token, and the call that has filled it by the digest. */
+/* The store identifies the span by its token, and the call that has filled it by the digest. */
 static bool name_span(schedule_call *c)
 {
     snprintf(c->key, sizeof c->key, "backfill %016llx %lld %lld",
@@ -420,7 +420,7 @@ static const char *copy_text(weir_arena *arena, const char *text)
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
-/* What the call borrows. */
+/* The borrowed arguments of the call. */
 static bool copy_all(schedule_call *c)
 {
     weir_schedule_row row;
@@ -473,7 +473,7 @@ weir_code weir__call_steps_async(weir_queue *q, schedule_call *what, schedule_st
 
 /* ---- the calls ---- */
 
-/* What weir keeps for itself is not changed, and does not fire. */
+/* Schedules of weir's own are not changed, and do not fire. */
 static weir_code check_not_own(const char *name, weir_error *err)
 {
     return !weir__schedule_is_own(name) ? WEIR_OK
@@ -535,7 +535,7 @@ bool weir__call_read_named(schedule_call *c)
     return !weir__schedule_name_check(c->name, &c->err) && weir__call_read(c);
 }
 
-/* One that the caller may change. */
+/* A schedule that the caller may change. */
 static bool read_to_change(schedule_call *c)
 {
     return !weir__schedule_name_check(c->name, &c->err) && !check_not_own(c->name, &c->err) &&

@@ -1,8 +1,8 @@
 /* schedule_moves.c - schedules on their way between stores: import, park and release, and as JSON.
  *
- * A parked schedule has the next turn, so that a process which is firing it cannot move it on. What
- * that process does is found out with the token of the last turn: either the job is there, or
- * nobody can add it any more. Both can be asked again by the next run of a migration. */
+ * A parked schedule has the next turn, so that a process which is firing it cannot move it on. The
+ * token of the last turn shows what that process does: either the job was added, or no process can
+ * add it any more. Both can be asked again by the next run of a migration. */
 #include <string.h>
 
 #include "core/firing.h"

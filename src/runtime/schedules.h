@@ -1,5 +1,5 @@
-/* schedules.h - schedules between the store, which keeps them as texts, and those that use them:
- * the calls of weir/schedule.h (schedule_calls.c) and the thread that fires them (firer.c). */
+/* schedules.h - schedules between the store, which keeps them as texts, and their users: the calls
+ * of weir/schedule.h (schedule_calls.c) and the thread that fires them (firer.c). */
 #ifndef WEIR_RUNTIME_SCHEDULES_H
 #define WEIR_RUNTIME_SCHEDULES_H
 

@@ -15,8 +15,8 @@ enum { WALL_CLOCK, CHANGED, FDS };
 
 static void *timer_main(void *arg);
 
-/* A timer that never goes off, but that the kernel cancels when somebody sets the wall clock or the
- * machine wakes up. -1: there is none; then a change of that clock is noticed within LONGEST_MS. */
+/* A timer that never goes off: the kernel cancels it when the wall clock is set or the machine
+ * wakes up. -1: no timer; then a change of that clock is noticed within LONGEST_MS. */
 static int watch_wall_clock(void)
 {
     static const struct itimerspec never = { .it_value = { .tv_sec = INT64_C(1) << 40 } };

@@ -20,7 +20,7 @@
 struct weir_queue;
 
 enum {
-    WEIR_TICK_LIMIT    = 1000,     /* jobs of each sort that one TICK deals with */
+    WEIR_TICK_LIMIT    = 1000,     /* jobs of each sort in one TICK, at most */
     WEIR_TICK_RETRY_MS = 1000      /* after a TICK that failed */
 };
 
@@ -57,8 +57,8 @@ void weir__timer_init(weir_timer *t, struct weir_queue *q, bool test_clock);
  * thread when a time is set. WEIR_ENOMEM: a time is set, and there is no thread for it. */
 weir_code weir__timer_open(weir_timer *t, weir_error *err);
 
-/* Add an entry behind those that are there, with no time set; its run, ctx and on_clock_set are
- * filled in. Any thread. */
+/* Add an entry behind the present ones, with no time set; its run, ctx and on_clock_set are filled
+ * in. Any thread. */
 void weir__timer_add(weir_timer *t, weir_timer_entry *e);
 
 /* Run the entry at that time, or earlier if an earlier time is set; INT64_MIN: at once. Any thread,

@@ -40,7 +40,8 @@ weir_code weir_trace_set(const char *traceparent, weir_error *err)
     return WEIR_OK;
 }
 
-/* The context of the execution and that of the add. False: the job has none; *own is as it was. */
+/* The context of the execution and the context of the add. False: the job has none; *own is as it
+ * was. */
 static bool execution(const weir_job *job, weir_trace *own, weir_trace *parent)
 {
     if (!weir__trace_of_values(parent, job->values, job->values_len))

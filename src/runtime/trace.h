@@ -41,8 +41,8 @@ void weir__add_trace_begin(weir__add_trace *t, weir_op_add *add);
 void weir__add_trace_end(weir__add_trace *t, const weir_added *out, const weir_error *err);
 
 /* The same for remote workers, whose jobs are known by id and delivery. Between take and finish the
- * process remembers WEIR__REMOTE_SPANS executions; one that is forgotten, or was taken through
- * another process, has no span. */
+ * process remembers WEIR__REMOTE_SPANS executions. An execution that is forgotten, or was taken
+ * through another process, has no span. */
 enum { WEIR__REMOTE_SPANS = 16384 };
 void weir__trace_taken(const weir_queue *q, const weir_job *job);
 void weir__trace_finished(const weir_queue *q, const weir_op_finish *finish);

@@ -81,8 +81,8 @@ static void on_event(const weir_event *ev, void *ctx)
     waiter_end(w, job, &err);
 }
 
-/* The first look, with a reference: an event may have ended it already. A job that is not there may
- * have been a moment ago; then its last event is in the list by now, so look again after it. */
+/* The first look, with a reference: an event may have ended it already. A missing job may have just
+ * been removed. Its last event is then in the list by now, so look again after it. */
 static void look(void *ctx)
 {
     waiter *w = ctx;
@@ -110,7 +110,7 @@ static void closing(void *ctx)
     waiter_end(w, NULL, &err);
 }
 
-/* On the callback thread, with a reference: nobody wants to know any more. */
+/* On the callback thread, with a reference: the caller has given up waiting. */
 static void give_up(void *ctx)
 {
     waiter *w = ctx;

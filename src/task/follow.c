@@ -2,8 +2,8 @@
  * again, and the row of each is written.
  *
  * Events only say where to look. A thread of its own looks at the jobs, since it waits for the
- * queue and for the database. What it writes is what the job is then; a job that has changed
- * meanwhile is looked at again, so that of several followers the last one to write is right. */
+ * queue and for the database. It writes the present state of the job. If the job has changed
+ * meanwhile, it reads it again, so that the last of several followers to write is right. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,7 +20,7 @@ enum {
     TURNS = 5,              /* looks at a job that changes while its row is written */
     RETRY_MS = 500,         /* after trouble */
     PAUSE_MS = 20,          /* between looks (one a type) for tasks of types that had none */
-    SWEEP_SHARE = 20        /* a sweep is followed by a pause so many times as long */
+    SWEEP_SHARE = 20        /* a sweep is followed by a pause that is this many times as long */
 };
 
 typedef struct seen_type {

@@ -10,8 +10,8 @@
  * the id, of the classifier, and of classifier and relative id. A hash finds candidates; the
  * members themselves are compared.
  *
- * What a handler said, or the reason of a cancel, is the job's value "result_state" while the task
- * is ready or cancelled. A completed task has it in the job's result, with the handler's own:
+ * The text of a handler, or the reason of a cancel, is the job's value "result_state" while the
+ * task is ready or cancelled. A completed task has it in the job's result, with the handler's own:
  * {"ip":"192.0.2.1","result_state":"sent","result":{"n":1}}. Any other result is a handler's. */
 #ifndef WEIR_TASK_INNER_H
 #define WEIR_TASK_INNER_H
@@ -49,7 +49,7 @@ struct weir_tasks {
     bool            running;                        /* the loop */
     int32_t         threads;
     size_t          in_handler;                     /* runs that have not ended ... */
-    pthread_cond_t  quiet;                          /* ... and there are none any more */
+    pthread_cond_t  quiet;                          /* ... and no more exist */
     struct task_pool {
         weir_pool  *pool;
         char        type[TASK_TYPE_ROOM];           /* a version beyond 0; "": all services */
@@ -90,7 +90,7 @@ int64_t weir__task_type_version(const char *type, const char *service);
 weir_code weir__task_id_check(const char *id, const char *field, weir_error *err);
 weir_code weir__task_text_check(const char *text, const char *field, weir_error *err);
 
-/* The first firing after `after`; 0: there is none. */
+/* The first firing after `after`; 0: none. */
 weir_code weir__task_next(const weir_task_spec *spec, int64_t created_at, int64_t after,
                           int64_t *out, weir_error *err);
 
@@ -116,14 +116,14 @@ bool weir__task_of_job(weir_job *job, bool borrow, weir_task **out);
 
 /* ---- submit.c ---- */
 
-/* Submit tasks that have rows, and whose jobs may be there: each counts that was not. known[i]: the
- * store remembers that this one was submitted, so it did not lose it. */
+/* Submit tasks that have rows, and whose jobs may exist: each that was missing counts. known[i]:
+ * the store remembers that this one was submitted, so it did not lose it. */
 weir_code weir__task_restore(weir_tasks *t, const weir_task_spec *specs, size_t n, bool *known,
                              size_t *count, weir_error *err);
 
 /* ---- find.c ---- */
 
-/* Find n tasks by their ids; out[i] is NULL if there is none. On failure all are NULL. */
+/* Find n tasks by their ids; out[i] is NULL for an unknown id. On failure all are NULL. */
 weir_code weir__task_find_ids(weir_tasks *t, const char *const *ids, size_t n, weir_task **out,
                               weir_error *err);
 void weir__task_free_all(weir_task **tasks, size_t n);

@@ -217,7 +217,7 @@ weir_code weir_task_properties_read(const char *file, weir_task_properties *out,
 
 /* ---- URLs ---- */
 
-/* With "NAME=VALUE", unless a value is there or there is none to set. */
+/* With "NAME=VALUE", unless a value is there or none is to be set. */
 static weir_code with(const char *url, const char *name, const char *value, char **out,
                       weir_error *err)
 {

@@ -38,7 +38,7 @@ static void mark_name(const weir_tasks *t, const char *classifier,
                  weir__task_word_classifier(classifier).text);
 }
 
-/* When it was put; 0: there is none. */
+/* When it was put; 0: no mark. */
 static weir_code read_mark(weir_tasks *t, const char *classifier, int64_t *out, weir_error *err)
 {
     char            name[WEIR_MAX_SCHEDULE_NAME + 1];
@@ -54,7 +54,7 @@ static weir_code read_mark(weir_tasks *t, const char *classifier, int64_t *out, 
     return rc == WEIR_ENOENT ? WEIR_OK : rc;
 }
 
-/* Who may not do that works without: then a row without a job is taken for lost. */
+/* A caller without that right works without it: then a row without a job is taken for lost. */
 static void put_mark(weir_tasks *t, const char *classifier)
 {
     char          name[WEIR_MAX_SCHEDULE_NAME + 1];

@@ -88,7 +88,7 @@ static weir_code end_done(weir_task_run *run)
     return rc;
 }
 
-/* Ready again. What was said is kept as a value, which a job may have in any state. */
+/* Ready again. The text is kept as a value, which a job may have in any state. */
 static weir_code end_ready(weir_task_run *run, int64_t delay_ms, const char *said)
 {
     weir_buf  b = { 0 };
@@ -181,7 +181,7 @@ static weir_code lost_as(const weir_task_run *run, weir_code outcome)
     return outcome;
 }
 
-/* What the handler returned, unless that comes too late. */
+/* The result of the handler, unless it comes too late. */
 static weir_code outcome_of(const weir_task_run *run, weir_code returned)
 {
     const weir_task *task = run->task;
@@ -248,7 +248,7 @@ weir_code weir__task_handle(weir_job *job, void *ctx)
 
 /* ---- fire ---- */
 
-/* What the store answers to the end of a run that came late is no error of fire(). */
+/* The store's answer to the late end of a run is no error of fire(). */
 static weir_code fire_taken(weir_tasks *t, weir_job *job, weir_error *err)
 {
     weir_code rc = weir__task_handle(job, t);

@@ -1,9 +1,9 @@
 /* submit.c - new tasks, each with an id that no other has.
  *
  * A task with an id of its own is looked for first. Then its add carries a token whose key is the
- * id and whose digest is this call's alone, so that of several that found nothing one adds and the
- * others are refused (WEIR_EINVAL). The store remembers the token for WEIR_TOKEN_MS, which is
- * longer than any call lasts between the look and the add.
+ * id and whose digest is this call's alone. If several calls found nothing, one adds and the others
+ * are refused (WEIR_EINVAL). The store remembers the token for WEIR_TOKEN_MS, which is longer than
+ * any call lasts between the look and the add.
  *
  * If the token is taken, and yet there is no task, the task was removed: the next number of the
  * token is free. A call that is late with a lower one ends with WEIR_ESTALE, and looks again. */

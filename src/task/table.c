@@ -220,7 +220,7 @@ static bool is_direct(const char *store)
     return !store || strcmp(store, "direct") == 0 || strcmp(store, "DirectResultStore") == 0;
 }
 
-/* What the queue does not say stays as it is. */
+/* Members that the queue does not give stay as they are. */
 static void add_if_known(weir_buf *b, const char *column, const char *text)
 {
     if (!text)

@@ -12,7 +12,7 @@
 typedef struct task_table task_table;
 
 /* "mysql://USER:PASSWORD@HOST:PORT/DATABASE" or "sqlite:FILE"; behind it "?table=NAME"
- * (t_delay_task) and, for mysql, "&socket=FILE". The table is made if it is not there. Errors:
+ * (t_delay_task) and, for mysql, "&socket=FILE". The table is made if it is missing. Errors:
  * WEIR_EINVAL (the URL; the library of the database is not installed), WEIR_EUNAVAIL, WEIR_EIO. */
 weir_code weir__record_open(task_table **out, const char *url, weir_error *err);
 void weir__record_close(task_table *table);      /* NULL is fine */
@@ -22,7 +22,7 @@ weir_code weir__record_insert(task_table *table, const weir_task_spec *spec, con
                              int64_t run_at, int64_t now, weir_error *err);
 weir_code weir__record_remove(task_table *table, const char *id, weir_error *err);
 
-/* What the task is now: state, times, host and ip, what was said, result, and all that
+/* The present task: state, times, host and ip, the text of the handler, result, and all that
  * weir_task_adjust() changes. */
 weir_code weir__record_update(task_table *table, const weir_task *task, weir_error *err);
 
@@ -38,7 +38,7 @@ weir_code weir__record_open_rows(task_table *table, const char *classifier, cons
                                  weir_task_spec *specs, int64_t *created, size_t *n,
                                  weir_error *err);
 
-/* The next classifier behind `after` that has open rows; *out is NULL if there is none. */
+/* The next classifier behind `after` that has open rows; *out is NULL if it is missing. */
 weir_code weir__record_classifier(task_table *table, const char *after, weir_arena *arena,
                                   const char **out, weir_error *err);
 

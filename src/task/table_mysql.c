@@ -8,7 +8,7 @@
 
 #include "task/table.h"
 
-/* Of mysql.h and errmsg.h, which are the same in all versions of the library. */
+/* Constants of mysql.h and errmsg.h, which are the same in all versions of the library. */
 typedef struct st_mysql     MYSQL;
 typedef struct st_mysql_res MYSQL_RES;
 enum {

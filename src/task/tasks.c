@@ -12,7 +12,7 @@
 
 /* ---- open and close ---- */
 
-/* The first address of this machine that others may know. */
+/* The first address of this machine that others may reach. */
 static void find_ip(char *out, socklen_t size)
 {
     struct ifaddrs *all = NULL;
@@ -159,7 +159,7 @@ void weir__task_types_free(char **types)
     free(types);
 }
 
-/* A type for each service, then those that the store has of later versions. A program of version 0
+/* A type for each service, then the types of later versions in the store. A program of version 0
  * need not ask. */
 static bool list_types(weir_tasks *t, const weir_stats *stats, char **types)
 {

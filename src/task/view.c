@@ -7,7 +7,7 @@
 
 #define DATA(member)   "json_extract(j.data,'$." member "')"
 #define TIME(column)   "strftime('%Y-%m-%d %H:%M:%f',nullif(" column ",0)/1000.0,'unixepoch')"
-/* What weir__task_handle() made of a result; any other result is the handler's own. */
+/* The form that weir__task_handle() gives a result; any other result is the handler's own. */
 #define OURS           "json_type(j.result,'$.ip')='text'"
 
 static const char head[] = "CREATE TEMP VIEW ";
