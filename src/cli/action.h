@@ -11,7 +11,7 @@ typedef struct cli_action {
     const char *args;                   /* what they are, for a message */
 } cli_action;
 
-/* Where the action c->args[0] is in a table of n entries of `size` bytes. -1: it is not there, or
+/* Where the action c->args[0] is in a table of n entries of `size` bytes. -1: unknown action, or
  * its arguments are wrong; *status is the exit status, and the reason was written. */
 int cli_find_action(const cli *c, const void *actions, size_t n, size_t size, int *status);
 

@@ -68,7 +68,7 @@ static weir_code write_all(const announcement *a, const char *address, const cha
     return WEIR_OK;
 }
 
-/* Is it the file that has this path now? A server that ended has removed the one that it had. */
+/* Is it the file that has this path now? A server that ended has removed its own file. */
 static bool is_there(const announcement *a)
 {
     struct stat mine, there;

@@ -29,8 +29,8 @@ typedef struct cli {
     weir_durability durability;
     bool            json, quiet;
     cli_log         log;          /* of what it says on standard error */
-    weir_error      owner_err;    /* of CLI_ASK: why the owner of the file is not asked; WEIR_OK:
-                                     it is, or there is none */
+    weir_error      owner_err;    /* of CLI_ASK: why the owner of the file is not asked; WEIR_OK: it
+                                     is, or no server */
     bool            opened;       /* a store was opened: what is wrong with it can be checked */
     int             n_args;       /* what is left when the options are taken out */
     char          **args;

@@ -153,7 +153,7 @@ static void zsh_text(FILE *out, const char *text)
     }
 }
 
-/* What completes a value or an argument. */
+/* The completion of a value or an argument. */
 static void zsh_action(FILE *out, const char *words)
 {
     if (is_word(words, "<type>"))

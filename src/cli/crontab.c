@@ -303,7 +303,7 @@ static void write_input(FILE *out, const char *input)
     fputs(" | ", out);
 }
 
-/* What cron does: the settings, the home directory, standard input, the shell. */
+/* The environment that cron gives: the settings, the home directory, standard input, the shell. */
 static void write_script(FILE *out, crontab *c, const char *command, const char *input)
 {
     const char *shell = value_of(c, "SHELL");

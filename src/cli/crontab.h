@@ -1,5 +1,5 @@
 /* crontab.h - the lines of a crontab, as crontab(5) describes them: settings and entries. Reads
- * text; knows no store. */
+ * text; uses no store. */
 #ifndef WEIR_CLI_CRONTAB_H
 #define WEIR_CLI_CRONTAB_H
 

@@ -4,7 +4,7 @@
 
 #include "weir/error.h"
 
-/* Make the directory, and those that lead to it, for this user alone. WEIR_EREADONLY, WEIR_EIO. */
+/* Make the directory and its parents, for this user alone. WEIR_EREADONLY, WEIR_EIO. */
 weir_code cli_make_directory(const char *dir, weir_error *err);
 
 #endif

@@ -4,11 +4,11 @@
 
 #include "cli/cli.h"
 
-/* What `weir help` shows, and `weir help COMMAND`; wrapped to the terminal. */
+/* The output of `weir help`, and of `weir help COMMAND`; wrapped to the terminal. */
 void help_all(FILE *out);
 void help_one(FILE *out, const command *cmd);
 
-/* Say that there is no such command, and which one may be meant: exit status 2. */
+/* Report an unknown command, and which one may be meant: exit status 2. */
 int help_unknown(cli *c, const char *name);
 
 /* A page in mdoc(7): of one command, or weir(1) with cmd NULL. The line `.\" MORE` is where the

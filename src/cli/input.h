@@ -11,9 +11,9 @@ char *cli_read_data(size_t *len, weir_error *err);
 /* An error of data that came as an argument: if it is no JSON, show what would be right. */
 void cli_show_json(weir_error *err);
 
-/* One line of `in`, in memory of its own, without white space at its end. What is longer than `max`
- * is kept only so far that this shows. False at the end of the input; *line is NULL when out of
- * memory. */
+/* One line of `in`, in memory of its own, without white space at its end. An input longer than
+ * `max` is cut, but stays longer than `max`. False at the end of the input; *line is NULL when out
+ * of memory. */
 bool cli_read_line(FILE *in, size_t max, char **line, size_t *len);
 
 #endif

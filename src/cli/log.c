@@ -108,7 +108,7 @@ void cli_log_print(FILE *out, const cli_log *l, const log_line *line)
     FILE *memory = open_memstream(&whole, &len);
     if (!memory)
         return;
-    if (journal)                /* which adds the name itself, and knows the level by this */
+    if (journal)                /* which adds the name itself, and reads the level from this */
         fprintf(memory, "<%d>", levels[line->level].priority);
     if (l->json)
         write_json(memory, line);

@@ -33,7 +33,8 @@ typedef struct log_line {
     { .name = "log-level", .kind = OPT_CHOICE, .at = (level_at), .arg = "info|warning|error",     \
       .words = LOG_LEVEL_WORDS, .help = "the least level of these lines (info)" }
 
-/* What options say, else WEIR_LOG_FORMAT and WEIR_LOG_LEVEL, which may be wrong: WEIR_EINVAL. */
+/* The settings of options, else of WEIR_LOG_FORMAT and WEIR_LOG_LEVEL, which may be wrong:
+ * WEIR_EINVAL. */
 weir_code cli_log_set(cli_log *l, const char *format, const char *level, weir_error *err);
 
 /* Any thread. A line goes out by one write, or not at all when its level is too low. */

@@ -70,7 +70,7 @@ static void stop_trace(const cli *c)
         cli_warn(c, "%s", err.msg);
 }
 
-/* What was printed may not have got to where it should: a full disk is an error too. */
+/* The output may not have been written: a full disk is an error, too. */
 static int flush(int status)
 {
     bool bad = ferror(stdout);

@@ -40,7 +40,7 @@ static void text(FILE *out, const char *s, size_t n)
     fputc('\n', out);
 }
 
-/* What a macro takes as one argument. */
+/* Text as one argument of a macro. */
 static void argument(FILE *out, const char *s, size_t n)
 {
     bool literal = false;

@@ -170,7 +170,7 @@ static weir_code set_value(const option_entry *o, const char *text, void *values
 
 /* ---- the line ---- */
 
-/* What getopt_long is given, and the way back from its answer to our entry. */
+/* The table for getopt_long, and the way back from its answer to our entry. */
 typedef struct tables {
     struct option       longs[MAX_OPTIONS + 1];
     char                shorts[2 * MAX_OPTIONS + 4];

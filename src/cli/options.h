@@ -45,8 +45,8 @@ typedef struct option_entry {
                                 "<type>" */
     bool        many;        /* ... several of these words, with commas between; so has
                                 OPT_STATES. For completion */
-    const char *actions;     /* "add list": those of the command's actions (its first argument) that
-                                take it; the help begins with them. NULL: all */
+    const char *actions;     /* "add list": the command's actions (its first argument) that take it;
+                                the help begins with them. NULL: all */
 } option_entry;
 
 #define OPT_STATE_WORDS    "inactive delayed active complete failed cancelled"
@@ -88,10 +88,10 @@ bool opt_epoch_ms(const char *text, int64_t *out);
 /* A job's id. */
 weir_code opt_id(const char *text, uint64_t *out, weir_error *err);
 
-/* A state. The error names the one that may be meant: "queued" is inactive. */
+/* A state. The error names the state that may be meant: "queued" is inactive. */
 weir_code opt_state(const char *name, const char *text, weir_state *out, weir_error *err);
 
-/* What a page of a list ended with: "RANK.ID". */
+/* The end of a page of a list: "RANK.ID". */
 bool opt_cursor(const char *text, weir_cursor *out);
 
 /* How long ended jobs are kept: "7d", "1000", "7d,1000", "forever" or "default". */

@@ -34,7 +34,7 @@ weir_code jw_stats(FILE *out, const weir_stats *stats, weir_error *err);
 weir_code jw_errors(FILE *out, const weir_error_groups *groups, weir_error *err);
 weir_code jw_type(FILE *out, const weir_type_stats *type, weir_error *err);
 
-/* A JSON string in quotes. What is not UTF-8, and NUL, become U+FFFD. */
+/* A JSON string in quotes. Bytes that are not UTF-8, and NUL, become U+FFFD. */
 void jw_string(FILE *out, const char *text, size_t len);
 
 #endif

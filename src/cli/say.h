@@ -16,8 +16,8 @@ int cli_fail(const cli *c);
 void cli_note(const cli *c, const char *fmt, ...) WEIR_PRINTF(2, 3);
 void cli_warn(const cli *c, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
-/* What was done, in one line on standard output: only for somebody at a terminal, and not with
- * --quiet or --json. */
+/* The action done, in one line on standard output: only at a terminal, and not with --quiet or
+ * --json. */
 void cli_done(const cli *c, const char *fmt, ...) WEIR_PRINTF(2, 3);
 
 #endif

@@ -11,7 +11,7 @@ struct selection {
     cli        *c;
     weir_queue *q;
     weir_query *query;          /* of each list */
-    size_t      n, now;         /* lists; the one that is read */
+    size_t      n, now;         /* lists; the list being read */
     weir_page  *page;           /* of it; NULL: none yet */
     size_t      at;             /* in the page */
     bool        looked_for;     /* a count of states does not show these jobs */
@@ -33,7 +33,7 @@ static weir_query query_of(const select_opts *o)
                          .until = o->until.set ? o->until.n : 0 };
 }
 
-/* What has ended, and what is by id, comes with the newest first. */
+/* Jobs that have ended, and lists by id, come with the newest first. */
 static bool is_newest_first(const weir_query *q)
 {
     bool one = q->states && !(q->states & (q->states - 1));

@@ -57,7 +57,7 @@ void selection_ids_only(selection *s);
 /* Another order than the usual one, or its reverse; not of SELECT_ANY. Before the first job. */
 void selection_sort(selection *s, weir_sort sort, bool reverse);
 
-/* The next job, NULL at the end: weir_job_free(). `want`: about so many more will be asked for,
+/* The next job, NULL at the end: weir_job_free(). `want`: about how many more will be asked for,
  * this one included. */
 weir_code selection_next(selection *s, size_t want, weir_job **job);
 

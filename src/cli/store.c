@@ -80,7 +80,7 @@ static weir_code make_data_directory(cli *c)
 
 /* ---- opening it ---- */
 
-/* Who has the store, for others who want it: "weir work mail". */
+/* The owner of the store, for others who open it: "weir work mail". */
 static void say_who(const cli *c, char *out, size_t size)
 {
     char   text[256];

@@ -6,7 +6,7 @@
 
 typedef enum cli_mode {
     CLI_LOOK,        /* read only: also beside the process that owns the store */
-    CLI_ASK,         /* the same, but through the owner or server, if there is one: it knows more
+    CLI_ASK,         /* the same, but through the owner or server, if there is one: it has more data
                         (leases, whether its disk is full) than a reader of the file */
     CLI_CHANGE,      /* brief: see weir_options */
     CLI_MEND,        /* brief, and also without the log of a file that has lost it */

@@ -12,7 +12,7 @@
 #include <wchar.h>
 #include "cli/cli.h"
 
-/* What the environment allows: written by term_init() alone, before there are threads. */
+/* The capabilities of the terminal: written by term_init() alone, before any thread starts. */
 static struct {
     bool utf8, no_color;
 } env;

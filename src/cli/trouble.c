@@ -6,7 +6,8 @@
 #include "cli/clock.h"
 #include "cli/say.h"
 
-enum { ASK_MS = 1000 };          /* while there is trouble, the store is asked so often */
+enum { ASK_MS = 1000 };          /* while there is trouble, the interval between questions to the
+                                    store */
 
 void cli_trouble_init(cli_trouble *t, cli *c)
 {

@@ -25,8 +25,8 @@ weir_code cli_when_check(cli *c, const char *when);
 /* The arguments, and what --type named (may be NULL). Error: too many. */
 weir_code cli_types_take(cli *c, const opt_texts *option, cli_types *out);
 
-/* Are these types of the store ("*" always is)? WEIR_ENOENT names the first that is not, and the
- * one that may be meant. */
+/* Are these types of the store ("*" always is)? WEIR_ENOENT names the first unknown type, and the
+ * type that may be meant. */
 weir_code cli_types_check(cli *c, weir_queue *q, const cli_types *types);
 
 /* The same as a remark, which ends with `what` in brackets: somebody waits for jobs that may

@@ -54,7 +54,7 @@ static void say_done(const cli *c, const action *a, uint64_t n)
              a->done);
 }
 
-/* Each id on its own; the status is that of the first that did not work. */
+/* Each id on its own; the first failure gives the status. */
 static int act_ids(cli *c, const action *a)
 {
     weir_queue *q;
@@ -84,7 +84,7 @@ static int act_ids(cli *c, const action *a)
 
 /* ---- all that are chosen ---- */
 
-/* Many of them at once. Those that have moved on meanwhile are no error. */
+/* Many of them at once. Jobs that have moved on meanwhile are no error. */
 static weir_code act_bulk(cli *c, weir_queue *q, const action *a, const uint64_t *id, size_t n,
                          uint64_t *done)
 {

@@ -97,8 +97,8 @@ static int print_end(cli *c, const weir_job *job)
 }
 
 /* Wait for the end of a job in a queue that is open for reading. Events come from the process that
- * owns the store, but one that comes and goes quickly (`weir work --drain`) may be gone before we
- * have found it: so we also look at the job itself now and then. */
+ * owns the store. A short-lived owner (`weir work --drain`) may be gone before we have found it, so
+ * we also read the job itself now and then. */
 static int wait_for(cli *c, weir_queue *q, uint64_t id, int64_t ms)
 {
     weir_job *job = NULL;
@@ -240,7 +240,7 @@ static weir_code add_lines(cli *c, weir_queue *q, const weir_spec *spec)
 
 /* ---- the command ---- */
 
-/* What make_spec() has allocated. */
+/* The memory that make_spec() has allocated. */
 typedef struct add_texts {
     char *data, *values;
 } add_texts;

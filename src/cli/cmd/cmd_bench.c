@@ -168,7 +168,7 @@ static void print_result(const cli *c, const bench *b, int producers, int worker
     table_fini(&t);
 }
 
-/* {"x":"aaaa..."} of just so many bytes */
+/* {"x":"aaaa..."} of exactly `len` bytes */
 static char *make_data(size_t len)
 {
     char *data = malloc(len + 1);

@@ -35,7 +35,7 @@ static const option_entry bus_options[] = {
 
 /* ---- messages ---- */
 
-/* What is sent: the third argument, - is standard input. */
+/* The body to send: the third argument, - is standard input. */
 typedef struct outgoing {
     weir_content content;
     weir_header  headers[OPT_MAX_TEXTS];
@@ -130,7 +130,7 @@ static int run_request(cli *c, const bus_opts *o, weir_bus *b)
     return status;
 }
 
-/* What has arrived is shown on the thread that waits. */
+/* Messages that have arrived are shown on the thread that waits. */
 typedef struct listener {
     const cli *c;
     int64_t    left;                /* messages to show; -1: no limit */
@@ -221,7 +221,7 @@ static void print_address(const cli *c, table *out, const char *address, size_t 
     table_cell(out, 1, COLOR_NONE, "%zu", consumers);
 }
 
-/* Only the server knows who consumes what. */
+/* Only the server has the list of consumers. */
 static int print_server_addresses(cli *c, table *out)
 {
     json_t *reply, *a;

@@ -25,15 +25,15 @@ static const option_entry demo_options[] = {
     { 0 }
 };
 
-/* What is added of each type. The jobs know from their data how long they take and how often they
- * fail, so that the demo always ends the same way. */
+/* The jobs to add of each type. The data of a job says how long it takes and how often it fails, so
+ * that the demo always ends the same way. */
 typedef struct plan {
     const char *type;
     const char *what;          /* said on the screen */
     int         count;
     int32_t     priority, attempts;
     int         delay_ms;      /* of the first ... */
-    int         every_ms;      /* ... and so much more for each one after it */
+    int         every_ms;      /* ... and the further delay of each next one */
     int         work_ms, steps;
     int         fails;         /* attempts that fail, for every third job; all of them: -1 */
     const char *error;
@@ -336,7 +336,7 @@ static int64_t work_time(const weir_stats *s, const char *type)
     return 0;
 }
 
-/* What `weir explain` says of the job that failed. Afterwards a scratch file is gone. */
+/* The output of `weir explain` about the failed job. Afterwards a scratch file is gone. */
 static void explain_failure(demo *d)
 {
     weir_explanation *e;

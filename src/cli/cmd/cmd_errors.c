@@ -33,7 +33,7 @@ static void add_rows(table *t, const weir_error_groups *g, int64_t now)
     }
 }
 
-/* What is not in the table. */
+/* The groups that are not in the table. */
 static void note_limits(const cli *c, const weir_error_groups *g)
 {
     char number[32];

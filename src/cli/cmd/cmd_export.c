@@ -215,8 +215,8 @@ static weir_code write_all(cli *c, weir_queue *q, const export_opts *o, const cl
 
 /* ---- the file ---- */
 
-/* Jobs may hold secrets. The caller learns whether the file was there before, since a file that
- * we made goes again if this fails. */
+/* Jobs may hold secrets. Returns whether the file was there before, since a file that we made is
+ * removed if this fails. */
 static FILE *open_file(cli *c, const char *path, bool *made)
 {
     struct stat st;

@@ -177,14 +177,14 @@ static weir_code get_one(cli *c, weir_queue *q, uint64_t id)
     return rc;
 }
 
-/* An argument of digits is an id; others are names, for commands that know some. */
+/* An argument of digits is an id; others are names, for commands that accept names. */
 static bool is_id(const char *arg)
 {
     return isdigit((unsigned char)*arg) && !arg[strspn(arg, "0123456789")];
 }
 
-/* Each argument on its own, then each of `names`; the status is that of the first that did not
- * work. `named`: NULL when all must be ids. */
+/* Each argument on its own, then each of `names`; the first failure gives the status. `named`: NULL
+ * when all must be ids. */
 static int each_arg(cli *c, weir_code (*one)(cli *c, weir_queue *q, uint64_t id),
                     weir_code (*named)(cli *c, weir_queue *q, const char *name),
                     const opt_texts *names)
@@ -231,7 +231,7 @@ const command cmd_get = {
 
 /* ---- explain ---- */
 
-/* What to do, by weir_remedy; TYPE and ID are the job's. */
+/* The advice, by weir_remedy; TYPE and ID are the job's. */
 static const char *const remedies[WEIR_REMEDY_COUNT] = {
     [WEIR_REMEDY_NONE] = "",
     [WEIR_REMEDY_RESUME] = "weir resume 'TYPE'",

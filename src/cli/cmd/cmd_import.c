@@ -143,7 +143,7 @@ static weir_code read_one(importer *m, const char *line, size_t len)
     return rc;
 }
 
-/* What was read before a line that is wrong is put in all the same: it is known to be right. */
+/* The jobs before a wrong line are put in all the same: they are valid. */
 static weir_code import_all(importer *m, FILE *in)
 {
     weir_code rc = WEIR_OK;

@@ -290,8 +290,8 @@ static weir_code name_store(cli *c, weir_code rc, const char *option, const char
     return rc ? weir_fail(&c->err, rc, "%s: %s", option, why.msg) : rc;
 }
 
-/* A copy needs no more than to read, which works also beside the source's owner. A source that is
- * not there is not made. */
+/* A copy needs no more than to read, which works also beside the source's owner. A missing source
+ * is not made. */
 static weir_code open_both(migration *g)
 {
     cli        *c = g->c;

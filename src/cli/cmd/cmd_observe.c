@@ -158,7 +158,7 @@ static void on_end(void *ctx)
 
 /* ---- answers ---- */
 
-/* Take a job off those that wait for an answer; id 0: any. NULL: there is none. */
+/* Remove a job from the list of jobs without an answer; id 0: any. NULL: there is none. */
 static weir_job *release(observer *o, uint64_t id)
 {
     weir_job *job = NULL;
@@ -217,7 +217,7 @@ static const struct {
     { "return", answer_return }, { "give-up", answer_give_up },
 };
 
-/* A line "ID [WORD [REST]]". What is wrong with it is said, and the job goes on. */
+/* A line "ID [WORD [REST]]". The error is printed, and the job goes on. */
 static void answer(observer *o, char *line)
 {
     char    *end;

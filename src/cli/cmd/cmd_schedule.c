@@ -171,7 +171,7 @@ static void print_number(jw *w, const char *name, int64_t n)
         jw_int(w, name, n);
 }
 
-/* The names are those of the HTTP API. */
+/* The names are the names of the HTTP API. */
 static void print_spec(jw *w, const weir_spec *job)
 {
     jw_object(w, "job");
@@ -251,7 +251,7 @@ static void print_ms(const char *label, int64_t ms)
         print_line(label, term_duration(text, sizeof text, ms));
 }
 
-/* What is not said is the default. */
+/* Missing values have their defaults. */
 static void print_policies(const weir_schedule *s)
 {
     char text[80];

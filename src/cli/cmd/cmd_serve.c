@@ -48,7 +48,7 @@ typedef struct serving {
     char          scratch[256];     /* directory of the demo's jobs; "": none */
     char          scratch_url[300];
     announcement  announcement;
-    bool          unannounced;      /* another server is announced: try again until that one ends */
+    bool          unannounced;      /* another server is announced: try again until it ends */
     int           signals;
 } serving;
 

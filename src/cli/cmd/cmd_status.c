@@ -78,7 +78,7 @@ static weir_code read_status(status *s, cli *c, weir_queue *q)
 
 /* ---- for people ---- */
 
-/* Who has chosen the store. The answer is `out`, or a constant. */
+/* The source of the store's URL: option, environment ... The answer is `out`, or a constant. */
 static const char *from_text(char *out, size_t size, const cli *c)
 {
     static const char *const texts[] = {

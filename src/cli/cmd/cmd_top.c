@@ -76,7 +76,7 @@ static void scene_fini(scene *s)
     *s = (scene){ 0 };
 }
 
-/* Those that began first, or that ended last. */
+/* The jobs that began first, or that ended last. */
 static weir_code read_few(top *t, weir_state state, size_t max, few *out)
 {
     static const select_opts every = { 0 };

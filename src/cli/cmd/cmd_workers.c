@@ -118,7 +118,8 @@ static size_t json_worker(const held *h, size_t at)
     return at;
 }
 
-/* Nobody has a job. Who waits for some is not known, but who could, on a file, is. */
+/* Nobody has a job. Workers that wait for jobs are unknown; on a file, the processes that could are
+ * known. */
 static void say_none(const cli *c, const cli_types *types, const weir_info *info)
 {
     const char *of = types->n ? " of this type" : "";

@@ -10,7 +10,7 @@
 
 enum { MAX_WAITING = 200, KEEP_JOBS = 500, KEEP_MS = 3600 * 1000, STOP_MS = 2000 };
 
-/* Of each type: how often one is added, what is in it, and how it goes. */
+/* For each type: the interval of its jobs, their data, and their course. */
 typedef struct flow_type {
     const char  *type;
     int          every_ms;

@@ -1,4 +1,5 @@
-/* explain_type.c - see explain_type.h. What is said follows from the counts of the type alone. */
+/* explain_type.c - see explain_type.h. The explanation follows from the counts of the type
+ * alone. */
 #include "cli/cmd/explain_type.h"
 
 #include <stdlib.h>

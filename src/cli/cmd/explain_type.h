@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-/* Print it. WEIR_ENOENT: there is no such type. */
+/* Print it. WEIR_ENOENT: no such type. */
 weir_code explain_type(cli *c, weir_queue *q, const char *name);
 
 #endif

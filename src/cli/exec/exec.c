@@ -90,8 +90,8 @@ static bool is_listed(const char *list, const char *name, size_t len)
     return false;
 }
 
-/* Our own variables may hold a token, or a store with its password: a program gets those that were
- * asked for. */
+/* Our own variables may hold a token, or a store with its password: a program gets only the
+ * variables that were asked for. */
 static bool is_passed_on(const char *variable, const char *pass_env)
 {
     if (strncmp(variable, TRACEPARENT "=", sizeof TRACEPARENT) == 0)
@@ -284,7 +284,7 @@ static void send_data(child *ch)
         if (n < 0 && errno == EAGAIN)
             return;
         if (n < 0)
-            break;                  /* it does not want to read: its right */
+            break;                  /* it need not read its input */
         ch->sent += (size_t)n;
     }
     close_fd(&ch->fd[IN]);
@@ -350,7 +350,7 @@ static void serve(child *ch)
         if (ch->pidfd < 0 || p[PIPES].revents)
             reap(ch);
     }
-    /* What it has written is in the pipes. We do not wait for their end: something it left
+    /* Its output is in the pipes. We do not wait for their end: something it left
      * running may still hold them. */
     for (int i = OUT; i < PIPES; i++)
         receive(ch, i);

@@ -1,6 +1,6 @@
-/* group.h - the processes of a program: those of its process group, and those that have left it
- * (setsid) and have its mark in their environment. System calls only: for a process that was forked
- * from one with threads. */
+/* group.h - the processes of a program: its process group, and processes that have left it (setsid)
+ * and have its mark in their environment. System calls only: for a process that was forked from one
+ * with threads. */
 #ifndef WEIR_CLI_GROUP_H
 #define WEIR_CLI_GROUP_H
 

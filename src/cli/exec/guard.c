@@ -68,7 +68,7 @@ static void drop_mark(void)
 }
 
 /* A session of its own: what is typed at the terminal, or sent to the worker's group, is not for
- * the guard. Descriptors of the worker must not stay open here, but for that of weir_guard_fd(). */
+ * the guard. Descriptors of the worker must not stay open here, except weir_guard_fd(). */
 static _Noreturn void run_guard(int fd, int lock)
 {
     static list l;

@@ -3,10 +3,9 @@
  * The guard is a process of its own, at the other end of a pipe. Each program puts itself on the
  * guard's list before it begins, and the worker takes it off when the program has ended. When the
  * pipe closes, the worker is dead: the guard kills what is left, all processes of each (group.h).
- * Until nothing of them runs, it has the descriptor of weir_guard_fd() open, so the next owner of a
- * SQLite file, whatever program that is, does not start their jobs beside them. A process that
- * was there already becomes the owner without waiting: it gives the dead worker's jobs to others
- * when their leases end. */
+ * Until they have all ended, it keeps the descriptor of weir_guard_fd() open. So the next owner of
+ * a SQLite file does not start their jobs beside them. A process that was there already becomes the
+ * owner without waiting: it gives the dead worker's jobs to others when their leases end. */
 #ifndef WEIR_CLI_GUARD_H
 #define WEIR_CLI_GUARD_H
 

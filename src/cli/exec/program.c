@@ -33,7 +33,7 @@ static kind kind_of(const char *path)
                                                                                : NOT_EXECUTABLE;
 }
 
-/* The shell knows its own words, and where programs are. */
+/* The shell resolves its own words and the places of programs. */
 static bool shell_has(const char *word)
 {
     char *argv[] = { "sh", "-c", "command -v -- \"$1\" >/dev/null", "sh", (char *)word, NULL };
@@ -87,7 +87,7 @@ typedef struct nearest {
     char      name[NAME_MAX + 1];
 } nearest;
 
-/* Of those that are as near, the one with the same first letter, else the first by name. */
+/* Among equally near names, the one with the same first letter, else the first by name. */
 static bool is_better(const nearest *n, const weir_near *one)
 {
     if (!one->best || !n->guess.best || one->least != n->guess.least)

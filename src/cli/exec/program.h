@@ -6,7 +6,7 @@
 
 #include "weir/error.h"
 
-/* Of a command for /bin/sh the first word is looked up, if it is a plain one; of `argv` (NULL:
+/* For a command of /bin/sh the first word is looked up, if it is a plain one; of `argv` (NULL:
  * `command` counts) the first. WEIR_ENOENT names it. */
 weir_code program_check(const char *command, char *const *argv, weir_error *err);
 

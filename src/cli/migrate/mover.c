@@ -96,7 +96,7 @@ static weir_code park(mover *m, bulk *l, weir_error *err)
     return rc;
 }
 
-/* What is parked is read again: somebody may have worked on it after it was listed. Only its own
+/* Parked jobs are read again: a worker may have changed them after they were listed. Only its own
  * time was lost by that, if its attempt failed: then it is tried again without waiting. */
 static void settle(load *d, int64_t now)
 {
@@ -141,7 +141,7 @@ static weir_code unpark(mover *m, bulk *l, weir_error *err)
     return mover_await(l, err);
 }
 
-/* Of all, or of those that got a line just now. */
+/* Of all jobs, or of the jobs that just got a line. */
 static weir_code read_logs(mover *m, bulk *l, bool only_renamed, weir_error *err)
 {
     weir_job *jobs[MOVER_BULK];
@@ -202,7 +202,7 @@ static void try_next(load *d)
                   (unsigned long long)d->job->id, (unsigned long long)d->id);
 }
 
-/* One by one: the call said that one of them is not to be had. */
+/* One by one: the call failed for one of them. */
 static weir_code import_each(mover *m, bulk *l, const size_t *which, const weir_incoming *in,
                              size_t n, weir_imported *out, weir_error *err)
 {
@@ -412,7 +412,7 @@ static weir_code count(mover *m, const bulk *l, uint64_t *n, weir_error *err)
     return WEIR_OK;
 }
 
-/* What an earlier run has begun is found, and the others get their ids. */
+/* Jobs that an earlier run has begun are found, and the others get their ids. */
 static weir_code identify(mover *m, bulk *l, weir_error *err)
 {
     weir_code rc = mover_find(m, l, err);
@@ -496,7 +496,7 @@ static weir_code pass_some(mover *m, bulk *l, weir_query query, uint64_t *n, wei
     return rc;
 }
 
-/* What an earlier run has parked comes first: that is, the last of the delayed ones. */
+/* Jobs that an earlier run has parked come first: they are the last of the delayed ones. */
 weir_code mover_pass(mover *m, uint64_t *n, weir_error *err)
 {
     static const weir_query order[] = {

@@ -23,7 +23,7 @@
  * source outlives a copy that has ended and was removed. Each step can be repeated. With new ids
  * the id is written into the source's log before step 2 (mover_ids.c), and the copy is found by it.
  *
- * What it needs: the next run has the same target, and nobody promotes a parked job by hand. */
+ * Conditions: the next run has the same target, and no user promotes a parked job by hand. */
 #ifndef WEIR_CLI_MOVER_H
 #define WEIR_CLI_MOVER_H
 
@@ -65,15 +65,14 @@ struct mover {
 /* Are these two stores? WEIR_EINVAL: they are one and the same. */
 weir_code mover_check(mover *m, weir_error *err);
 
-/* Copy pauses and settings of types. What the target has of its own stays, if the source has
- * none. */
+/* Copy pauses and settings of types. The target's own settings stay, if the source has none. */
 weir_code mover_types(mover *m, weir_error *err);
 
 /* Move all schedules, with their history. They fire in the target from then on. */
 weir_code mover_schedules(mover *m, weir_error *err);
 
-/* Ids that the target gives by itself are to be far above those of the source, so that jobs can be
- * added to both meanwhile. */
+/* Ids that the target gives by itself are to be far above the ids of the source, so that jobs can
+ * be added to both meanwhile. */
 weir_code mover_spread_ids(mover *m, weir_error *err);
 
 /* Move all that can be moved now, once. *n: how many were. Trouble of a store ends it; to call it
@@ -84,10 +83,10 @@ void mover_fini(mover *m);
 
 /* ---- shared with export and import ---- */
 
-/* Jobs have other ids there: a schedule does not know its last ones. */
+/* Jobs have other ids there: a schedule loses the ids of its last ones. */
 void move_forget_ids(weir_schedule *s);
 
-/* Has the type settings of its own, as far as is known? `all` is those of "*". */
+/* Has the type settings of its own, as far as is known? `all` has the settings of "*". */
 bool move_has_settings(const weir_type_stats *t, const weir_settings *all);
 
 /* A job's log, of however many pages. {0} is empty. */
@@ -95,7 +94,7 @@ enum { MOVE_PAGES = WEIR_MAX_LOG / WEIR_MAX_PAGE + 2 };
 typedef struct move_log {
     weir_line  *line;
     size_t      n;
-    bool        gone;               /* there is no such job any more */
+    bool        gone;               /* the job is gone */
     weir_lines *page[MOVE_PAGES];
     size_t      n_pages;
     weir_line  *own;                /* of more than one page */

@@ -1,9 +1,9 @@
 /* mover_ids.c - new ids for jobs that move, and room for ids that stay.
  *
- * An imported job is recognised by its id; so a new id is chosen and written down in the source (a
- * line of the job's log, which people can read later) before the job goes. It gets that id, or
- * the first behind it that will do: somebody may have been given it meanwhile, or, in a store of
- * several partitions, it may not go with the job's unique key. */
+ * An imported job is recognised by its id. So a new id is chosen and written down in the source (a
+ * line of the job's log, which people can read later) before the job goes. It gets that id, or the
+ * next suitable one: another job may have got it meanwhile, or, in a store of several partitions,
+ * it may not go with the job's unique key. */
 #include "cli/migrate/mover_inner.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum {
 
 static const char mark[] = "moved | job %llu becomes job %llu, or the next that will do";
 
-/* What an earlier run has written down; 0: nothing. */
+/* The id that an earlier run has written down; 0: none. */
 static uint64_t written(const load *d)
 {
     for (size_t i = d->log.n; i > 0; i--) {
@@ -77,7 +77,7 @@ weir_code mover_is(mover *m, const load *d, uint64_t id, bool *out, weir_error *
     return rc == WEIR_ENOENT ? WEIR_OK : rc;
 }
 
-/* ---- those of an earlier run ---- */
+/* ---- jobs of an earlier run ---- */
 
 static int by_number(const void *a, const void *b)
 {
@@ -103,7 +103,7 @@ static uint64_t *candidates(const bulk *l, size_t *n)
     return ids;
 }
 
-/* The job of the bulk that this line of a log names, which is that of job `at` in the target. */
+/* The job of the bulk that this line of a log names; the line belongs to job `at` in the target. */
 static void recognise(bulk *l, const char *line, uint64_t at)
 {
     unsigned long long id, becomes;

@@ -42,13 +42,13 @@ static inline bool mover_ended(weir_state s)
     return s == WEIR_STATE_COMPLETE || s == WEIR_STATE_FAILED || s == WEIR_STATE_CANCELLED;
 }
 
-/* Wait for the calls of a bulk; each has its answer in load.err. The code is that of trouble with a
- * store: that a job is gone, or in another state, is none. */
+/* Wait for the calls of a bulk; each has its answer in load.err. The code is for failures of a
+ * store: a job that is gone, or in another state, is no failure. */
 weir_code mover_await(bulk *l, weir_error *err);
 
 /* ---- mover_ids.c ---- */
 
-/* Which of those that an earlier run has named have arrived, and which names can still be used? An
+/* Which jobs that an earlier run has named have arrived, and which names can still be used? An
  * earlier run may have given new ids when this one does not. */
 weir_code mover_find(mover *m, bulk *l, weir_error *err);
 
@@ -56,7 +56,7 @@ weir_code mover_find(mover *m, bulk *l, weir_error *err);
  * same one is found again. */
 weir_code mover_name(mover *m, bulk *l, weir_error *err);
 
-/* Is the job with this id in the target the one that was named so here? Others may be of its type
+/* Is the job with this id in the target the job that was named so here? Others may be of its type
  * and created_at. */
 weir_code mover_is(mover *m, const load *d, uint64_t id, bool *out, weir_error *err);
 

@@ -25,7 +25,7 @@ static weir_code has_line(weir_queue *q, weir_job *job, const char *line, bool *
 }
 
 /* A job of the source that is in the target too, as far as one can see: it may have been imported
- * before, or the target may be the source. What is written there is then seen here. */
+ * before, or the target may be the source. Writes in one are then visible in the other. */
 static weir_code probe(mover *m, weir_job *job, weir_error *err)
 {
     char line[80];
@@ -95,7 +95,7 @@ static const weir_type_stats *find_type(const weir_stats *s, const char *type)
     return NULL;
 }
 
-/* `there` is NULL when the target does not know the type. */
+/* `there` is NULL when the target does not have the type. */
 static weir_code copy_type(mover *m, const weir_type_stats *t, const weir_type_stats *there,
                            const weir_stats *from, const weir_stats *to, weir_error *err)
 {
