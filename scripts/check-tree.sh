@@ -190,9 +190,8 @@ for file in $(find src bench examples test \( -name '*.c' -o -name '*.cpp' \) ! 
     [ -n "$listed" ] || echo "$file"
 done | check "every source file is built"
 
-# The README shows examples/hello.c as it is.
-awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >"$tmp/readme.c"
-diff "$tmp/readme.c" examples/hello.c | check "the README shows examples/hello.c"
+# Blocks of code in the documents: C compiles, the other languages are well-formed.
+scripts/check-blocks.py "$cc" 2>&1 | check "every block of code in the documents compiles"
 awk '/^```cpp$/ { on = 1; next } /^```$/ { exit } on' docs/cpp.md >"$tmp/doc.cpp"
 diff "$tmp/doc.cpp" examples/hello.cpp | check "docs/cpp.md shows examples/hello.cpp"
 awk 'BEGIN { print "#include <weir/weir.hpp>"; print "using namespace std::chrono_literals;" }

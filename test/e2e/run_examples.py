@@ -1,10 +1,11 @@
 """run_examples.py FILE URL - run the examples of a document against a server, and compare.
 
 An example is a block ```console: lines with "$ " in front are run by the shell in the order of the
-page, what follows is what they print. "..." stands for anything; moments, durations and the name of
-a server's run are not compared. Where the page says localhost:7340, URL is asked. A command with "&"
-at its end goes on until the page is over, and is waited for until its file has something in it; a
-`cat` is repeated until it shows what it should, for a while."""
+page, what follows is what they print; `export NAME=VALUE` holds for the rest of the page. "..."
+stands for anything; moments, durations and the name of a server's run are not compared. Where the
+page says localhost:7340, URL is asked. A command with "&" at its end goes on until the page is over,
+and is waited for until its file has something in it; a `cat` is repeated until it shows what it
+should, for a while."""
 import os
 import re
 import signal
@@ -81,7 +82,10 @@ def main(path, url):
     try:
         for command, want in found:
             command = command.replace("localhost:7340", url.replace("http://", ""))
-            if command.endswith("&"):
+            exported = re.fullmatch(r"export (\w+)=(\S+)", command)
+            if exported:
+                os.environ[exported[1]] = exported[2]
+            elif command.endswith("&"):
                 background.append(begin(command))
             else:
                 check(command, want)

@@ -66,4 +66,29 @@ case_a_whole_client() {
     diff -u want out
 }
 
+# The blocks of docs/bus.md for our clients, with what they leave to the reader.
+block_from() { sed -n "/^$1/,/^\`\`\`\$/p" "$source_root/docs/bus.md" | sed "/^\`\`\`/d; s,http://127.0.0.1:7340,$WEIR_STORE,"; }
+
+case_the_clients_of_the_guide() {
+    serve
+    "$WEIR" workqueue add resize
+    {
+        echo "import { Bus } from '$source_root/clients/js/index.js'; const resize = (data) => data;"
+        block_from 'const bus = new Bus(' | sed "s/, { token: 'wtk_...' }//"
+        echo "console.log((await bus.call('calc', 'add', { a: 1, b: 2 })) + (await bus.request('resize', 4)).body);"
+        echo 'bus.close();'
+    } >guide.mjs
+    timeout 60 node guide.mjs >out
+    same "$(cat out)" 'hello ann
+7'
+    {
+        echo 'from weir import Bus; resize = lambda data: data'
+        block_from 'bus = Bus(' | sed 's/, token="wtk_..."//'
+        echo 'print(bus.call("calc", "add", {"a": 1, "b": 2}) + bus.request("resize", 4).body); bus.close()'
+    } >guide.py
+    PYTHONPATH=$source_root/clients/python PYTHONDONTWRITEBYTECODE=1 timeout 60 python3 guide.py >out
+    same "$(cat out)" 'hello ann
+7'
+}
+
 run_cases

@@ -29,6 +29,11 @@ case_examples_of_the_readme() {
     same "$("$WEIR" count mail --state complete)" 2
 }
 
+case_examples_of_tracing_md() {
+    prepare
+    python3 "$here/run_examples.py" "$source_root/docs/tracing.md" http://127.0.0.1:1
+}
+
 case_cli_md_knows_every_option() {
     local cmd option bad=0
     for cmd in $(commands); do

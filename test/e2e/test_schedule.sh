@@ -204,6 +204,10 @@ case_examples_of_time_md() {
     ln -s "$WEIR" bin/weir
     export PATH=$PWD/bin:$PATH
     python3 "$here/run_examples.py" "$source_root/docs/time.md" http://127.0.0.1:1
+    sed -n '/^```sh$/,/^```$/p' "$source_root/docs/time.md" | sed '1d; /^```/,$d' >first
+    has first 'weir schedule add report'
+    bash -eu first >out
+    has out 'Europe/Berlin'
 }
 
 run_cases
