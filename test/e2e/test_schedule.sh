@@ -56,7 +56,8 @@ case_a_schedule_adds_jobs() {
     has out 'The last run, job'
     weir schedule fire report >id
     status 0 weir explain "$(cat id)"
-    has out "The schedule report has added it, for a time"
+    tr -s ' \n' '  ' <out >flat        # without the line breaks
+    has flat "The schedule report has added it, for a time"
     weir schedule list --json >out
     json_lines out
     has out '"overlap":"skip"'
