@@ -22,7 +22,7 @@ typedef weir_map weir_names;
     ((type *)weir__named_new(sizeof(type), offsetof(type, name), text))
 void *weir__named_new(size_t size, size_t offset, const char *name);
 
-/* The same, and put into the table: its name is not there yet. */
+/* The same, and put into the table, which has no such name yet. */
 #define WEIR__NAMES_ADD(names, type, text) \
     ((type *)weir__names_add(names, sizeof(type), offsetof(type, name), text))
 void *weir__names_add(weir_names *m, size_t size, size_t offset, const char *name);

@@ -36,7 +36,7 @@ typedef struct announced {
     char store[4096];       /* "": no file, or not one that this process can change */
 } announced;
 
-/* A server of this user that is alive. False: there is none. */
+/* A server of this user that is alive. False: no server. */
 bool announce_find(announced *out);
 
 #endif

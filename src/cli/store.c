@@ -37,7 +37,7 @@ static weir_code default_store(char *url, size_t size, weir_error *err)
 }
 
 /* The store of a server of this user that runs: its file, so that nothing ends with the server;
- * else its address. NULL: there is none. */
+ * else its address. NULL: none. */
 static const char *announced_store(cli *c)
 {
     static announced found;         /* lives as long as the program, as `url` below */

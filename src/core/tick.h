@@ -102,7 +102,7 @@ typedef struct weir_tick_ops {
     /* weir__job_come_due() for this job, and apply. */
     weir_code (*change)(void *store, weir_due sort, uint64_t id, int64_t now);
     /* The end of the first lease (1) or ttl (2), the first weir__job_due() (3), when the oldest
-     * token was used (5), or when the first schedule is due (6); INT64_MAX: there is none. */
+     * token was used (5), or when the first schedule is due (6); INT64_MAX: none. */
     int64_t   (*earliest)(void *store, weir_due sort);
     /* The i-th type in the order of names, without "*". False: there are no more. */
     bool      (*kept)(void *store, size_t i, weir_state state, weir_kept *out);

@@ -318,16 +318,15 @@ weir_trend_rows *weir__trend_rows_create(void);
 bool weir__trend_rows_add(weir_trend_rows *rows, const weir_trend_row *row);
 void weir__trend_rows_free(weir_trend_rows *rows);
 
-/* WEIR_ENOENT when it is not there. */
+/* WEIR_ENOENT when it is missing. */
 typedef struct weir_op_get {
     uint64_t  id;
     weir_job *job;                  /* out: weir_job_free() */
 } weir_op_get;
 
-/* With by_priority the page ends early, with `more`, when WEIR_MAX_LOOK jobs were looked at that
- * the rest of the query wants; next is then the place of the last of those. A store that walks
- * several lists at once may look at some more or fewer: whoever goes on to the end finds the same
- * jobs. */
+/* With by_priority the page ends early, with `more`, when WEIR_MAX_LOOK jobs that match the rest of
+ * the query were examined; next is then the place of the last of them. A store that walks several
+ * lists at once may look at some more or fewer: whoever goes on to the end finds the same jobs. */
 typedef struct weir_op_list {
     weir_query query;               /* without weir__listing_parts(), unless the store `lists_all`;
                                        limit already between 1 and WEIR_MAX_PAGE; `after` not before
@@ -470,7 +469,7 @@ typedef struct weir_op_row {
     const char *(*action)(const weir_op *op);
     const char *(*detail)(const weir_op *op);   /* what the log says besides ids; NULL: nothing */
 
-    /* The place of its i-th input of a sort; NULL: there are not as many. A type may be NULL: all
+    /* The place of its i-th input of a sort; NULL: there are fewer. A type may be NULL: all
      * types. */
     uint64_t          *(*job)(weir_op *op, size_t i);
     bool      each;                 /* each job that it names has an answer of its own */
@@ -485,7 +484,7 @@ typedef struct weir_op_row {
     /* How many jobs it can answer with that it does not name. */
     size_t    (*most)(const weir_op *op);
     /* After it worked: the id of the i-th job that it did not name but added or took; 0: not
-     * known. False: there are not as many. */
+     * known. False: there are fewer. */
     bool      (*result)(const weir_op *op, size_t i, uint64_t *id);
     /* WEIR_SCOPE_ANSWER: leave in its answer what is of types that the caller sees. False: no
      * memory. */

@@ -34,7 +34,7 @@ typedef struct config {
 /* The name of a setting: "listen". */
 const char *srv_setting_name(size_t i);
 
-/* Memory that lives as long as the configuration. NULL: there is none. */
+/* Memory that lives as long as the configuration. NULL: it is missing. */
 char *srv_config_keep(config *c, const char *fmt, ...) WEIR_PRINTF(2, 3);
 weir_code srv_config_no_memory(weir_error *err);
 

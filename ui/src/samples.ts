@@ -13,7 +13,7 @@ export function sample(stats: Stats, now: number): void {
         samples.splice(0, MAX_SAMPLES / 2);
 }
 
-// Jobs of a type completed a second, of late; undefined: that is not known yet.
+// Jobs of a type completed a second, recently; undefined: that is not known yet.
 export function rateOf(type: string, now: number): number | undefined {
     let from = samples.length - 1;
     while (from > 0 && (samples[from] as Sample).at > now - WINDOW_MS)

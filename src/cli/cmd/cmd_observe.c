@@ -158,7 +158,7 @@ static void on_end(void *ctx)
 
 /* ---- answers ---- */
 
-/* Remove a job from the list of jobs without an answer; id 0: any. NULL: there is none. */
+/* Remove a job from the list of jobs without an answer; id 0: any. NULL: no such job. */
 static weir_job *release(observer *o, uint64_t id)
 {
     weir_job *job = NULL;

@@ -141,7 +141,7 @@ static weir_code unpark(mover *m, bulk *l, weir_error *err)
     return mover_await(l, err);
 }
 
-/* Of all jobs, or of the jobs that just got a line. */
+/* Read the logs of all jobs, or of the jobs that just got a line. */
 static weir_code read_logs(mover *m, bulk *l, bool only_renamed, weir_error *err)
 {
     weir_job *jobs[MOVER_BULK];

@@ -59,7 +59,7 @@ static void idle_add(srv_quotas *qs, srv_quota *q)
     q->idle = true;
 }
 
-/* Memory for one more: new, or of the entry that is idle longest. NULL: there is none. */
+/* Memory for one more: new, or of the entry that is idle longest. NULL: no entry. */
 static srv_quota *find_place(srv_quotas *qs)
 {
     srv_quota *q = qs->first_idle;

@@ -30,7 +30,7 @@ void srv_on_job(srv_request *r, unsigned role, void (*then)(srv_request *r, uint
         srv_on_job(r, role, then);                                                                \
     }
 
-/* Answer with the error of a call. False: there is none. */
+/* Answer with the error of a call. False: none. */
 bool srv_failed(srv_request *r, weir_code code, const weir_error *err);
 
 /* The same for an answer in parts: if some were sent, it is cut off. */

@@ -110,7 +110,7 @@ static const weir_field bulk_fields[] = {
 };
 #undef AT
 
-/* WEIR_STATE_ANY: there is none. */
+/* WEIR_STATE_ANY: none. */
 static weir_state first_of(uint32_t states)
 {
     weir_state s = WEIR_STATE_INACTIVE;
@@ -275,7 +275,7 @@ static void act(srv_request *r)
 
 static void read_page(srv_request *r);
 
-/* The next state in which jobs can match; WEIR_STATE_COUNT: there is none. */
+/* The next state in which jobs can match; WEIR_STATE_COUNT: none. */
 static weir_state next_state(const bulk *b, weir_state s)
 {
     do

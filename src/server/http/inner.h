@@ -62,7 +62,7 @@ typedef struct srv_upgrade_ops {
     void (*receive)(srv_upgrade *u, const char *bytes, size_t n);
     void (*drained)(srv_upgrade *u);    /* all that could not be written at once has been */
     bool (*check)(srv_upgrade *u);      /* tokens were read again; false: it may not stay */
-    void (*stop)(srv_upgrade *u, srv_end why);  /* write the last words; NULL: there are none */
+    void (*stop)(srv_upgrade *u, srv_end why);  /* write the last words; NULL: none */
     void (*closed)(srv_upgrade *u);     /* the connection is gone: release */
 } srv_upgrade_ops;
 struct srv_upgrade {

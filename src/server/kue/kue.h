@@ -71,7 +71,7 @@ void srv_vertx_values(weir_buf *out, const char *address);
 typedef void srv_kue_range_fn(srv_request *r, weir_state state, const char *type,
                               const char *const *arg);
 
-/* What the two APIs do differently in requests that both have. */
+/* The differences of the two APIs in requests that both have. */
 typedef struct srv_kue_api {
     bool              vertx;                /* prints JSON as Vert.x Kue does */
     const char       *state_set;            /* the answer to PUT /job/ID/state/STATE */
@@ -115,7 +115,7 @@ typedef struct srv_kue {
 } srv_kue;
 
 /* Starts a request. NULL: it was answered, since there is no memory, or (Kue) since the client
- * does not accept JSON: then there is no such route. */
+ * does not accept JSON: then the route is unknown. */
 srv_kue *srv_kue_begin(srv_request *r, const srv_kue_api *api);
 
 /* An id as Kue's keys have it, 12 and not 012 or +12; 0: it is none. */

@@ -40,7 +40,7 @@ bool srv_holds_add(srv_holder *h, uint64_t id, uint32_t delivery);
 /* The delivery has ended. It may be nobody's. */
 void srv_holds_ended(srv_holds *hs, uint64_t id, uint32_t delivery);
 
-/* A delivery that has ended; each is answered once. False: there is none; *unsure is set if events
+/* A delivery that has ended; each is answered once. False: no such hold; *unsure is set if events
  * were lost since the last call. */
 bool srv_holds_over(srv_holder *h, srv_held *out, bool *unsure);
 

@@ -236,7 +236,7 @@ static weir_code probe(sq_store *s)
 }
 
 /* The same for a reader, which writes nothing: could it own the file and write to it, is there any
- * room? Whether an owner can keep a change, the owner knows. */
+ * room? Only the owner can find out whether it can keep a change. */
 static weir_code probe_reader(const sq_store *s, weir_error *err)
 {
     struct statvfs v;

@@ -93,7 +93,7 @@ static weir_code change(void *store, weir_due sort, uint64_t id, int64_t now)
     return weir__sq_come_due(store, sort, id, now, &state);
 }
 
-/* The minimum that a statement selects; INT64_MAX: there is none. */
+/* The minimum that a statement selects; INT64_MAX: none. */
 static int64_t least(sq_store *s, sq_sql which)
 {
     sqlite3_stmt *st = weir__sq_stmt(s, which);

@@ -307,8 +307,8 @@ void weir__piece_add(redis_lane *s, uint32_t part, mp_slice spec);
 /* Another group or step follows: what has gathered becomes an argument. */
 void weir__piece_close(redis_lane *s, uint32_t part);
 
-/* Of jobs that a take has given together, [spec ...] or [how many, places to skip, piece ...]: how
- * many there are, and the spec of the k-th; false: it is missing. */
+/* Specs of jobs that a take has returned together, [spec ...] or [how many, places to skip, piece
+ * ...]: how many there are, and the spec of the k-th; false: it is missing. */
 size_t weir__piece_jobs(const redisReply *some);
 bool weir__piece_spec(const redisReply *some, size_t k, mp_slice *spec);
 

@@ -210,7 +210,7 @@ static weir_code take_range(redis_net *net, const redisReply *r, uint16_t *owner
         at->elements < 2 || at->element[1]->integer <= 0 || at->element[1]->integer > 65535 ||
         at->element[0]->len >= sizeof place.host)
         return WEIR_EUNAVAIL;
-    if (at->element[0]->len)    /* else it does not know its own address: the one we know */
+    if (at->element[0]->len)    /* else it has no own address: use ours */
         strcpy(place.host, at->element[0]->str);
     place.port = (int)at->element[1]->integer;
     redis_node *n = weir__net_node(net, &place);
