@@ -11,8 +11,8 @@ enum {
 };
 
 /* Set the options of a TCP socket: the kernel probes a silent peer after idle_s seconds and each
- * each_s seconds, and ends the connection (ETIMEDOUT) when nothing was acknowledged for lost_ms,
- * neither data nor probes. */
+ * each_s seconds. If neither data nor probes were acknowledged for lost_ms, it ends the connection
+ * (ETIMEDOUT). */
 void weir__keepalive_set(int fd, int idle_s, int each_s, unsigned lost_ms);
 
 /* The same with the numbers above. */

@@ -1,6 +1,6 @@
-/* list.h - a doubly linked list whose links are members of what is in it, so that adding never
- * fails and removing takes no search. {0} is an empty list, and a link that is in no list. The
- * caller guards the list; whatever is in it must stay until it is removed. */
+/* list.h - a doubly linked list whose links are members of its entries. So adding never fails and
+ * removing takes no search. {0} is an empty list, and a link that is in no list. The caller guards
+ * the list; whatever is in it must stay until it is removed. */
 #ifndef WEIR_BASE_LIST_H
 #define WEIR_BASE_LIST_H
 

@@ -1,5 +1,5 @@
-/* rate.h - how many a second, over the last seconds: a count for this span of time and one for the
- * span before, of which the part counts that is less than a span ago. {0} is a rate of 0.
+/* rate.h - how many a second, over the last seconds: a count for this span of time and a count for
+ * the span before. Of the latter, the part counts that is less than a span ago. {0} is a rate of 0.
  *
  * The caller gives the time, monotonic milliseconds, and guards the struct. */
 #ifndef WEIR_BASE_RATE_H

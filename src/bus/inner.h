@@ -175,7 +175,7 @@ void weir__bus_changed_elsewhere(weir_bus *b, const weir_buf *changes, const cha
 void weir__leaders_look(weir_bus *b);
 
 /* request.c */
-/* An open request with two references: the caller's, and that of being open. */
+/* An open request with two references: the caller's, and its own while it is open. */
 weir_code weir__request_open(bus_request **out, weir_bus *b, const char *address,
                              const weir_expect *e, weir_error *err);
 /* End it: with a reply, whose reference is taken over, or a failure. `code` is as in

@@ -5,9 +5,9 @@
 
 #include "weir/bus.h"
 
-/* As weir_bus_consume(), but config->address is the beginning of addresses. A message that is sent
- * to an address that begins so and has no consumer in any process goes to this one: first in the
- * sender's process, then in other processes. Published messages do not. */
+/* As weir_bus_consume(), but config->address is the beginning of addresses. If an address begins so
+ * and has no consumer in any process, its messages go to this consumer: first in the sender's
+ * process, then in other processes. Published messages do not. */
 weir_code weir__bus_consume_prefix(weir_consumer **out, weir_bus *b,
                                    const weir_consumer_config *config, weir_error *err);
 

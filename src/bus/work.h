@@ -1,6 +1,6 @@
-/* work.h - the inside of a work queue: what workqueue.c (addresses, the beginning and the end),
- * work.c (who gets what), work_slot.c (processors) and work_store.c (work that is kept in a store)
- * share.
+/* work.h - the inside of a work queue. workqueue.c has the addresses, the beginning and the end,
+ * work.c the choice of processors, work_slot.c the processors, work_store.c work that is kept in a
+ * store.
  *
  * All of it runs from one mailbox, one thing at a time, so that only the numbers need a lock. If
  * work is in memory, the thread that brings something handles it at once: a hand-over to another
@@ -15,9 +15,9 @@
  * leader. The others have its registrations, and one of them goes on when it is gone
  * (work_group.c).
  *
- * Work of a persistent queue is a job of the store. A message becomes a job first; the queue takes
- * as many jobs as its processors can use soon, renews their leases, and ends each in the store
- * before its sender has the reply. */
+ * Work of a persistent queue is a job of the store. A message becomes a job first. The queue takes
+ * as many jobs as its processors can use soon, and renews their leases. It ends each job in the
+ * store before the sender has the reply. */
 #ifndef WEIR_BUS_WORK_H
 #define WEIR_BUS_WORK_H
 

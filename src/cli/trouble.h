@@ -1,5 +1,5 @@
-/* trouble.h - says on standard error that the store has stopped working under a command that runs
- * for long, and that it works again: once each, not with each failed attempt. */
+/* trouble.h - reports on standard error that the store has stopped working under a long-running
+ * command, and that it works again: once each, not with each failed attempt. */
 #ifndef WEIR_CLI_TROUBLE_H
 #define WEIR_CLI_TROUBLE_H
 

@@ -68,7 +68,7 @@ static inline bool weir__effects_end(const weir_effects *e)
     return e->from == WEIR_STATE_ACTIVE && e->to != WEIR_STATE_ACTIVE;
 }
 
-/* The i-th event. Its strings are those of `j`, the job after the transition. */
+/* The i-th event. Its strings point into `j`, the job after the transition. */
 void weir__effects_event(const weir_effects *e, size_t i, const weir_job *j, int64_t now,
                          weir_event *out);
 

@@ -293,7 +293,7 @@ weir_code weir__as_bool(weir_reader *in, const weir_field *f, piece value, void 
     return WEIR_OK;
 }
 
-/* The words of an enum. parse() is that of the enum, and writes one. */
+/* The words of an enum. parse() is the parser of the enum, and writes one. */
 static weir_code as_word(weir_reader *in, piece value, bool (*parse)(const char *text, void *to),
                          const char *words, void *to)
 {

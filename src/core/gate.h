@@ -43,8 +43,8 @@ typedef enum weir_pass {
     WEIR__PASS_BY_HAND          /* as an idle one, but others may, too */
 } weir_pass;
 
-/* May a taker ask the store? `knows` is the taker's own note, false at first. only_alone: it has no
- * use for other jobs than the suspect. */
+/* May a taker ask the store? `knows` is the taker's own note, false at first. only_alone: it can
+ * use no other job than the suspect. */
 weir_pass weir__gate_enter(weir_gate *g, bool knows, bool only_alone, int64_t now);
 weir_pass weir__gate_enter_by_hand(weir_gate *g, int64_t now);
 

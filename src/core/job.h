@@ -163,8 +163,8 @@ weir_job *weir__job_copy(const weir_job *j);
 /* weir_job_json(), at the end of `out`; data, result and progress data keep their line breaks. */
 void weir__job_json(weir_buf *out, const weir_job *job);
 
-/* Let go of what ties a taken job to its queue, and of the job. Defined by the runtime, the only
- * one that makes such jobs; weir_job_free() calls it when job->taken is set. */
+/* Let go of what ties a taken job to its queue, and of the job. Defined by the runtime, which alone
+ * makes such jobs; weir_job_free() calls it when job->taken is set. */
 void weir__delivery_release(struct weir__delivery *d);
 
 /* Free what weir_data_text() has kept with a job; weir_job_free() calls it. */

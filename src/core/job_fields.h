@@ -1,6 +1,6 @@
-/* job_fields.h - the fields of a job, once. Copies, comparison, JSON, the checks of a job from
- * elsewhere, the columns and checksums of SQLite, the record in Redis and the numbers in its Lua
- * code are made from this table: CONTRIBUTING.md, "How to add a field".
+/* job_fields.h - the fields of a job, once. This table makes copies, comparison, JSON, the checks
+ * of a job from elsewhere, the columns and checksums of SQLite, the record in Redis and the numbers
+ * in its Lua code: CONTRIBUTING.md, "How to add a field".
  *
  * The order of the rows is the order of the members in JSON. A row is
  *

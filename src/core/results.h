@@ -16,10 +16,10 @@ weir_page *weir__page_create(size_t cap);
 weir_lines *weir__lines_create(void);
 bool weir__lines_add(weir_lines *lines, uint64_t n, int64_t at, const char *text, size_t len);
 
-/* Statistics without types; `all` is named "*". weir__stats_add() answers with the new type's
- * entry, zero but for its name; weir__stats_sum() makes the numbers of `all` from those of the
- * types (its settings and `paused` are the caller's to set). weir__stats_cut() leaves the types
- * that a caller sees, with their sum; if there is no memory, *stats is as it was. */
+/* Statistics without types; `all` is named "*". weir__stats_add() returns the new type's entry,
+ * zero but for its name. weir__stats_sum() adds up the types' numbers in `all` (its settings and
+ * `paused` are the caller's to set). weir__stats_cut() leaves the types that a caller sees, with
+ * their sum; if there is no memory, *stats is as it was. */
 weir_stats      *weir__stats_create(void);
 weir_type_stats *weir__stats_add(weir_stats *stats, const char *type);
 void             weir__stats_sum(weir_stats *stats);

@@ -5,9 +5,9 @@
 #include "base/buf.h"
 #include "weir/job.h"
 
-/* Append the text to index for `data` (valid JSON): all string, number and boolean values in it
- * and the names of its members, or, with `keys` ("to, customer.name"), only the values at these
- * paths; separated by spaces. False: out of memory. */
+/* Append the text to index for `data` (valid JSON), separated by spaces: all string, number and
+ * boolean values in it and the names of its members. With `keys` ("to, customer.name"), only the
+ * values at these paths. False: out of memory. */
 bool weir__search_text(weir_buf *out, const char *data, size_t len, const char *keys);
 
 /* The next word of `text` from *pos: a run of ASCII letters and digits and bytes beyond ASCII.

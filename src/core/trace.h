@@ -24,7 +24,7 @@ static inline bool weir__trace_is_set(const weir_trace *t)
 bool weir__trace_parse(weir_trace *out, const char *text, size_t len);
 void weir__trace_format(const weir_trace *t, char out[WEIR_TRACEPARENT_LEN + 1]);
 
-/* A span of its own: in the trace of `parent`, or in a new one that is sampled (parent is {0}). */
+/* A span of its own: in the trace of `parent`, or in a new sampled trace (parent is {0}). */
 weir_trace weir__trace_new(const weir_trace *parent);
 
 /* The context in a job's values: the context of its add. False: none. */

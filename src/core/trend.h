@@ -1,6 +1,6 @@
-/* trend.h - what happened to the jobs of a type in a minute, an hour or any other time: counts by
- * outcome, how many waited at its end, and how long jobs waited and ran. Pure functions: no clock,
- * no shared state, any thread.
+/* trend.h - the numbers of a type's jobs in a minute, an hour or any other time: counts by outcome,
+ * how many waited at its end, and how long jobs waited and ran. Pure functions: no clock, no shared
+ * state, any thread.
  *
  * A record as text, as stores keep it, is a list of NAME=NUMBER with one space between, in the
  * order of the names in WEIR_TREND_COUNTS, WEIR_TREND_GAUGES, then w0 ... w127 (waited), r0 ...

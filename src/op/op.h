@@ -54,10 +54,9 @@ typedef enum weir_op_kind {
  * active job of the type has a spec's unique key (also one added earlier in the same operation),
  * the spec adds nothing: out[i] names that job with existed = true.
  * With a token, the store remembers in the same step what was answered. While an add with the key
- * of this one is remembered (at + WEIR_TOKEN_MS > now): with the same number, n and digest,
- * nothing happens, and the answer is that one's; with another n or digest WEIR_EINVAL; with a
- * higher number WEIR_ESTALE (weir__token_known()). One with a higher number takes the place of the
- * other.
+ * of this one is remembered (at + WEIR_TOKEN_MS > now): with the same number, n and digest, nothing
+ * happens, and the answer is repeated. With another n or digest WEIR_EINVAL; with a higher number
+ * WEIR_ESTALE (weir__token_known()). One with a higher number takes the place of the other.
  * Events: enqueue for each that is inactive. */
 typedef struct weir_op_add {
     const weir_spec  *specs;
@@ -366,8 +365,9 @@ typedef struct weir_op_logs {
 } weir_op_logs;
 
 /* `probe`: the process that has the file open also finds out whether it could keep a change now; if
- * not, the error is that of the change (WEIR_EFULL, WEIR_EIO, WEIR_EUNAVAIL ...). A process that
- * only reads the file looks whether it could: it changes nothing. Redis and memory only answer. */
+ * not, the error is the error of the change (WEIR_EFULL, WEIR_EIO, WEIR_EUNAVAIL ...). A process
+ * that only reads the file looks whether it could: it changes nothing. Redis and memory only
+ * answer. */
 typedef struct weir_op_stats {
     bool        probe;
     weir_stats *stats;              /* out: weir_stats_free() */
@@ -422,8 +422,8 @@ typedef enum weir_recall {
  * store/remote/attempt.h. */
 typedef struct weir_repeat {
     bool (*may)(const weir_op *op); /* it cannot be done twice, or that makes no difference */
-    /* The first sending may be why the second gets an error (WEIR_ESTALE, WEIR_ESTATE or
-     * WEIR_ENOENT): the question, an operation that reads, shows it. recall() gets its answer and
+    /* The first sending may be the cause of the second's error (WEIR_ESTALE, WEIR_ESTATE or
+     * WEIR_ENOENT). The question, an operation that reads, shows it. recall() gets its answer and
      * sets the outputs of `op` for WEIR_RECALL_DONE. Both NULL: the second answer is right. */
     void        (*ask)(const weir_op *op, weir_op *question);
     weir_recall (*recall)(weir_op *op, const weir_op *answer);
@@ -531,7 +531,7 @@ weir_code weir__op_check_objects(const weir_op *op, weir_error *err);
 bool weir__op_refused(weir_op *op, bool read_only);
 
 /* A deep copy of everything that a checked operation borrows. The first function returns how many
- * bytes the copy takes; the second copies into a block of that size, aligned for anything, points
+ * bytes the copy takes. The second copies into a block of that size, aligned for anything, points
  * the operation at the copies, and returns the size. A block that follows it is aligned, too. */
 size_t weir__op_copy_size(const weir_op *op);
 size_t weir__op_copy(weir_op *op, void *block);

@@ -1,6 +1,6 @@
 /* schedule_call.h - a call about a schedule, as a chain of steps: a step looks at the answer of the
  * last operation and makes the next one. Plain calls run the steps on the caller's thread, async
- * calls on the callback thread: reading a schedule (time zones are files) is too slow for the
+ * calls on the callback thread. Reading a schedule (time zones are files) is too slow for the
  * thread that leads the store. For schedule_calls.c and schedule_moves.c. */
 #ifndef WEIR_RUNTIME_SCHEDULE_CALL_H
 #define WEIR_RUNTIME_SCHEDULE_CALL_H

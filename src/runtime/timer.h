@@ -1,9 +1,9 @@
-/* timer.h - a thread that calls functions at set times. A queue has three entries: it looks at its
- * pools, renews the leases of the jobs that its pools work on, and submits a TICK when the store
+/* timer.h - a thread that calls functions at set times. A queue has three entries. It examines its
+ * pools, and renews the leases of the jobs that its pools work on. It submits a TICK when the store
  * has something due (a delay, ttl, deadline or lease is over, a finished job is old enough).
  *
  * Entries that are due together run one after the other, in the order in which they were added. The
- * queue adds renewals before the TICK: after the process was stopped for a while, its jobs so keep
+ * queue adds renewals before the TICK. So if the process was stopped for a while, its jobs keep
  * their leases, and the TICK does not give them to other workers.
  *
  * All times are of the queue's steady clock (weir__queue_steady()): setting the wall clock makes no

@@ -1,8 +1,8 @@
 /* server.h - a queue served over HTTP: the whole server as one object.
  *
- * The server is a user of the library: it is given an open queue and calls the public API, plus a
- * few headers that the table of rooms in CONTRIBUTING.md names. It shares the helpers of base, core
- * and op. The program `weir` sees this header, config.h, tokens.h and auth.h. */
+ * The server is a user of the library: it gets an open queue and calls the public API.
+ * CONTRIBUTING.md names the few other headers that it uses. It shares the helpers of base, core and
+ * op. The program `weir` sees this header, config.h, tokens.h and auth.h. */
 #ifndef WEIR_SERVER_SERVER_H
 #define WEIR_SERVER_SERVER_H
 
@@ -58,7 +58,7 @@ typedef enum srv_search { SRV_SEARCH_AS_IT_IS, SRV_SEARCH_ON, SRV_SEARCH_OFF } s
  * nothing. */
 typedef enum srv_audit_mode { SRV_AUDIT_ADMIN, SRV_AUDIT_ALL, SRV_AUDIT_OFF } srv_audit_mode;
 
-/* The resources that one caller has a share of. */
+/* The resources of which a caller has a share. */
 typedef enum srv_share {
     SRV_SHARE_RATE, SRV_SHARE_CONNECTIONS, SRV_SHARE_LISTENERS, SRV_SHARE_WAITS, SRV_SHARE_BODIES,
     SRV_SHARE_ANSWERS, SRV_SHARES

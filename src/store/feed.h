@@ -9,8 +9,8 @@
  * The socket and the server are one connection each, and the loop of the feed is the only one that
  * connects them again. Redis is many: a cluster has a connection to each of its nodes, which are
  * lost and found one by one while the others go on. So the subscriber (redis/link/subscriber.c)
- * stays in receive(), the nodes connect again by themselves (link/net.h) with the same pauses as
- * those of the link, and the feed is down while one channel is not subscribed.
+ * stays in receive(). The nodes connect again by themselves (link/net.h) with the same pauses as
+ * the link, and the feed is down while one channel is not subscribed.
  *
  * Promises to the user of a store: an event or message is delivered at most once. Events of one
  * sender are delivered in its order. Events may be missing if a connection was lost and the other

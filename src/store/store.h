@@ -1,7 +1,7 @@
 /* store.h - what a place to keep jobs must do: run batches of atomic operations.
  *
- * A store is one const table (weir_store_ops) and is entered by one thread at a time: the caller of
- * run() (the batcher) ensures that. op/op.h has the operations and their contracts.
+ * A store is one const table (weir_store_ops). One thread enters it at a time: the caller of run()
+ * (the batcher) ensures that. op/op.h has the operations and their contracts.
  *
  * Leases, ttls and delays are lengths of time: where one process owns the jobs (mem, sqlite), they
  * do not depend on the wall clock. When op->now_ms and op->steady_ms show that it was set, by
@@ -40,10 +40,10 @@ typedef struct weir_env {
     /* Events of other processes may have been missed: whoever waits for one has to look. NULL: it
      * does not matter. */
     void          (*lost)(void *ctx);
-    /* Run these operations, which came from other processes whose store this process has, together
-     * with those of this process, and wait for their answers. They were not checked. From a thread
-     * of the store's alone, since it comes back through run(). WEIR_ECLOSED: not done, this process
-     * closes the store. NULL: the store does nothing for other processes. */
+    /* Run these operations of other processes together with the operations of this process, and
+     * wait for their answers. They were not checked. From a thread of the store's alone, since it
+     * comes back through run(). WEIR_ECLOSED: not done, this process closes the store. NULL: the
+     * store does nothing for other processes. */
     void          (*run)(void *ctx, weir_op *const *ops, size_t n);
     void           *ctx;
 } weir_env;
@@ -98,8 +98,8 @@ struct weir_store_ops {
                                        members must give signs of life */
     bool      bridged;              /* envelopes are messages of a server's TCP bridge (docs/bus.md)
                                        from and to that server; gone(): it is disconnected */
-    /* 2: run() may be entered by two threads at once, as long as one of the batches is only of
-     * operations of WEIR_LANE_WORK and the other has none of them. 0: by one only. */
+    /* 2: two threads may enter run() at once, if one batch has only operations of WEIR_LANE_WORK
+     * and the other has none of them. 0: only one thread may. */
     unsigned  lanes;
     bool      remote;               /* a batch costs a round trip: worth waiting for callers */
     bool      in_process;           /* an operation is over before a thread is asleep and awake

@@ -1,6 +1,6 @@
-/* exec.h - do a job with a program: data on its standard input, the result on its standard
- * output, progress and log lines on descriptor 3, the last line of standard error as the reason
- * when it fails. */
+/* exec.h - do a job with a program. Its standard input has the data, its standard output the
+ * result, descriptor 3 progress and log lines. If it fails, the last line of standard error is the
+ * reason. */
 #ifndef WEIR_CLI_EXEC_H
 #define WEIR_CLI_EXEC_H
 

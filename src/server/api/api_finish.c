@@ -129,7 +129,7 @@ static void add_foreign(weir_buf *out, const item *it)
 
 typedef struct finishing {
     deliveries   all;               /* first */
-    weir_ended  *ended;             /* of those that are not foreign */
+    weir_ended  *ended;             /* of the jobs that are not foreign */
     size_t       n_ended;
     int          status;
     srv_take_request next_take;

@@ -477,7 +477,7 @@ static void on_changed(srv_holder *h)
         return;
     if (unsure)
         o->renew_at = 0;
-    o->asks = o->asks || (any && !o->t.rests);      /* one that rests is woken by what comes */
+    o->asks = o->asks || (any && !o->t.rests);      /* a resting stream is woken by new jobs */
     step(o);
 }
 

@@ -1,6 +1,6 @@
 /* job_call.h - the inside of the job service: one call of an action, from its message to its reply.
- * job_service.c has the table of actions, job_lists.c the actions that read many jobs, job_work.c
- * the actions of workers, job_ends.c the messages that end a job by its address. */
+ * job_service.c has the table of actions, job_lists.c the actions that read many jobs, and
+ * job_work.c the actions of workers. job_ends.c has the messages that end a job by its address. */
 #ifndef WEIR_SERVER_JOB_CALL_H
 #define WEIR_SERVER_JOB_CALL_H
 
@@ -21,7 +21,7 @@ struct srv_job_service {
     srv_loop        *loop;              /* its thread handles the messages */
     weir_service    *service;
     weir_consumer   *ends;              /* done and done_fail */
-    weir_consumer   *others;            /* those of other servers; NULL: there are no others */
+    weir_consumer   *others;            /* messages of other servers; NULL: no others */
     weir_inbox_task  task;              /* runs the mailbox on the loop ... */
     atomic_bool      posted, closing;   /* ... soon */
     pthread_mutex_t  lock;              /* guards what follows */

@@ -1,13 +1,13 @@
 /* http1.h - reads HTTP/1.1 requests from bytes, strictly as RFC 9112 says. Knows no socket and no
  * route. Bytes may come in pieces of any size; the outcome does not depend on the pieces.
  *
- * If two readers could read a request differently, it is refused, never mended: a line ends with CR
+ * If two readers could read a request differently, it is refused, never mended. A line ends with CR
  * LF alone, a field is on one line, a length is given once. After SRV_HTTP1_BAD nothing that
  * follows on the connection can be trusted, so the caller answers and closes it.
  *
- * Beyond the RFC: at most one empty line before a request; HTTP/1.2 and above are refused; a target
- * may have any visible ASCII but '#', since browsers send '|' and '{' as they are; chunk sizes have
- * no blanks around them; trailers are checked and thrown away. */
+ * Beyond the RFC: at most one empty line before a request; HTTP/1.2 and above are refused. A target
+ * may have any visible ASCII but '#', since browsers send '|' and '{' as they are. Chunk sizes have
+ * no blanks around them. Trailers are checked and dropped. */
 #ifndef WEIR_SERVER_HTTP1_H
 #define WEIR_SERVER_HTTP1_H
 

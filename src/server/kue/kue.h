@@ -1,5 +1,5 @@
-/* kue.h - the shared parts of Kue's API (api_kue.c) and Vert.x Kue's (api_vertx.c): a job as each
- * shows it and reads it, ranges by rank, and the steps of a request.
+/* kue.h - the shared parts of Kue's API (api_kue.c) and Vert.x Kue's (api_vertx.c): jobs as each
+ * shows and reads them, ranges by rank, the steps of a request.
  *
  * Errors that Kue has are answered as Kue does, with its text and status 200. Other errors (the
  * life cycle forbids it, the store is away) have the status of their code and Kue's shape,

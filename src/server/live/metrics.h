@@ -1,5 +1,5 @@
-/* metrics.h - the numbers of /metrics that are not from the store or counters.h: requests, and from
- * the events of the queue the times that jobs wait and run, in all and recently. */
+/* metrics.h - the numbers of /metrics that are not from the store or counters.h: requests, and the
+ * times that jobs wait and run, in all and recently, from the events of the queue. */
 #ifndef WEIR_SERVER_METRICS_H
 #define WEIR_SERVER_METRICS_H
 

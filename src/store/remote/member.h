@@ -21,7 +21,7 @@ typedef struct weir_remote_member {
 /* The rest is zero. On failure it is as if it had not been started. */
 weir_code weir__member_start(weir_remote_member *m, const weir_member *is,
                              const weir_feed_source *source, int64_t wait_ms, weir_error *err);
-/* Waits for the thread. One that was not started is fine. */
+/* Waits for the thread. A member that was not started is fine. */
 void      weir__member_stop(weir_remote_member *m);
 
 /* weir_feed_source.wake. */

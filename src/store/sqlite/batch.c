@@ -33,8 +33,8 @@ static void publish(sq_store *s)
 /* ---- room on the disk ----
  *
  * When a write has failed on a full disk, a smaller one may still fit into what is left. So the
- * store counts as full until a write of about the same size is committed: a real one, or that of a
- * probe, which leaves nothing behind. */
+ * store counts as full until a write of about the same size is committed: a real one, or a probe's,
+ * which leaves nothing behind. */
 
 enum {
     FULL_MAX = 1024 * 1024,         /* bytes; a larger write that failed counts as one of these */

@@ -607,7 +607,7 @@ static int listen_at(const char *path)
         fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0) {
         unlink(at.sun_path);
-        /* the mode of the socket is that of the file to be: nobody else can connect, ever */
+        /* the socket is made with its final mode: nobody else can connect, ever */
         if (fchmod(fd, 0600) || bind(fd, (struct sockaddr *)&at, sizeof at) ||
             listen(fd, BACKLOG)) {
             close(fd);

@@ -3,9 +3,9 @@
  * A link carries calls. A call is one command, usually FCALL, for the node that has its slot. The
  * link connects, authenticates, loads missing libraries of functions, and follows MOVED and ASK. It
  * waits out LOADING, TRYAGAIN, CLUSTERDOWN, READONLY and a primary that is being replaced. When a
- * connection is lost, it connects again. A call that is safe to repeat is repeated until
- * url->timeout_ms have passed since it was sent: one that was refused, was not sent whole, or is
- * `repeatable`. Then it ends with one of these, and always with one of these:
+ * connection is lost, it connects again. A call is safe to repeat if it was refused, was not sent
+ * whole, or is `repeatable`. It is repeated until url->timeout_ms have passed since it was sent.
+ * Then it ends with one of these, and always with one of these:
  *
  *   WEIR_EUNAVAIL   certainly not done (it was never sent whole, or the server refused it)
  *   WEIR_EUNKNOWN   perhaps done: it was sent, and no answer came

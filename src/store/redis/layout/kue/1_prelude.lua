@@ -127,7 +127,8 @@ local function finished(state)
   return state >= COMPLETE
 end
 
--- The keys of a type: by state those of its jobs, by state + 10 those of what ended when.
+-- The keys of a type: by state the keys of its jobs, by state + 10 the keys of the times at which
+-- they ended.
 local function keys_of(name)
   local k = keys_by_type[name]
   if not k then
@@ -241,7 +242,8 @@ local function is_spare(list)
 end
 
 -- Redis keeps a small set as a list, which it walks for each member; but not a set that has a
--- member of more than 64 bytes. So one that is about to get many has such a one for the moment.
+-- member of more than 64 bytes. So a set that is about to get many members has such a member for
+-- the moment.
 local function grows(key, n)
   if n < GROWS or call('ZCARD', key) > SMALL then return false end
   call('ZADD', key, 0, LONG_MEMBER)

@@ -80,7 +80,7 @@ local function by_time(a, b)
   return a.number < b.number
 end
 
--- Is it just being taken by a worker of Vert.x Kue's? Then it is left to that one.
+-- Is it just being taken by a worker of Vert.x Kue's? Then it is left to that worker.
 local function is_left(j)
   return VERTX and j[STATE] == INACTIVE and free_tokens(j[TYPE]) <= 0
 end
