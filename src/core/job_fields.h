@@ -86,7 +86,8 @@
 #define WEIR_JOB_TEXTS(X)   WEIR_JOB_FIELDS(WEIR__TEXT, X)
 #define WEIR_JOB_BYTES(X)   WEIR_JOB_FIELDS(WEIR__BYTES, X)
 
-/* Every text and all bytes of the job `j`: X(name, length, life), where the order does not matter. */
+/* Every text and all bytes of the job `j`, where their order does not matter: X(name, length,
+ * life). */
 #define WEIR_JOB_STRINGS(X) WEIR_JOB_FIELDS(WEIR__STRING, X)
 
 /* The members of a spec (weir_spec) that are read from JSON, copied and checked. A row is
