@@ -189,6 +189,11 @@ test('what needs attention is named, with a link to where one acts', async (t) =
     await part.getByText('Most often: * no such user "*".').waitFor();
     await part.getByText('The backlog of “film” grows: 399 wait, 50 did 15 minutes ago.').waitFor();
     await part.getByText('1 job lost its worker in the last 15 minutes').waitFor();
+    await part.getByText('give it a longer lease, or have it report progress').waitFor();
+    // each has its advice or a command
+    const items = part.locator('div:has(> p:first-child)');
+    assert.ok(await items.count() >= 3);
+    assert.equal(await items.count(), await part.locator('div:has(> p:first-child):has(.advice, .command)').count());
     await part.getByRole('link', { name: 'Its errors' }).click();
     await page.getByRole('heading', { name: 'Errors of mail' }).waitFor();
 });

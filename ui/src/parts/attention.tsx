@@ -10,7 +10,8 @@ import { ownTypes } from '../store';
 import { Command, quote, weir } from './command';
 import { isThere, UNSEEN_MS, type Worker } from '../workers';
 
-export interface Wrong { text: string; remedy?: string; link: string; act: string }
+// `advice`: what to do, in words; `remedy`: a command that does it.
+export interface Wrong { text: string; advice?: string; remedy?: string; link: string; act: string }
 
 const MINUTE = 60000, OLD_MS = 5 * MINUTE, ALONE_MS = 10000, EVERY_MS = 30000;
 const RECENT = 15, BEFORE = 60;                 // minutes: now, and what it is compared with
@@ -62,6 +63,7 @@ function fails(type: string, trend: Trend, groups: ErrorGroup[]): Wrong | undefi
         text: `“${type}” fails: ${percent(share)} of ${count(runs)} runs in the last ${RECENT} minutes` +
             (shareBefore === undefined ? '' : `, ${percent(shareBefore)} in the hour before`) +
             (top ? `. Most often: ${sayError(top)}` : '') + '.',
+        advice: 'Mend the cause, then retry the group of errors: one job first. Until then, pause the type, so that no more fail.',
         link: ofType('/errors', type), act: 'Its errors',
     };
 }
@@ -81,6 +83,7 @@ function grows(t: TypeStats, trend: Trend): Wrong | undefined {
 const damaged = (groups: ErrorGroup[]): Wrong[] =>
     groups.filter((g) => DAMAGED.test(g.error)).map((g) => ({
         text: `${plural(g.count, 'job', 'jobs')} of “${g.type}” cannot be run: the record in the store is damaged.`,
+        advice: 'Check the store; the jobs themselves can only be deleted and added again.',
         remedy: weir('check'), link: jobsOf(g), act: 'Show',
     }));
 
@@ -91,7 +94,8 @@ export function full({ used = 0, limit = 0 }: Room): Wrong | undefined {
         return undefined;
     return {
         text: `The store has ${bytes(limit - used)} left of ${bytes(limit)}. When it is full, jobs can neither be added ` +
-            'nor ended. Make room, or keep ended jobs for a shorter time.',
+            'nor ended.',
+        advice: 'Make room, or keep ended jobs for a shorter time.',
         link: '/types', act: 'Retention',
     };
 }
@@ -111,8 +115,9 @@ export function whatIsWrong(stats: Stats, workers: Worker[] | undefined, seen: S
             return trend && !stuck.get(t.type) ? grows(t, trend) : undefined;
         }),
         lost > 0 ? { link: '/workers', act: 'Workers', text: `${plural(lost, 'job', 'jobs')} lost ${
-            lost === 1 ? 'its' : 'their'} worker in the last ${RECENT} minutes: it died, or did not renew its lease.` }
-            : undefined,
+            lost === 1 ? 'its' : 'their'} worker in the last ${RECENT} minutes: it died, or did not renew its lease.`,
+        advice: 'Look at the last lines of that worker, and whether its machine ran out of memory. If its handler runs longer ' +
+            'than the lease without a report, give it a longer lease, or have it report progress.' } : undefined,
     ].filter((w) => w !== undefined);
 }
 
@@ -181,6 +186,7 @@ export function Attention({ wrongs }: { wrongs: Wrong[] }): JSX.Element | null {
             {wrongs.slice(0, all ? wrongs.length : SHOWN).map((w) => (
                 <div key={w.text}>
                     <p>{w.text} <a href={w.link}>{w.act}</a></p>
+                    {w.advice && <p class="advice">{w.advice}</p>}
                     {w.remedy && <Command text={w.remedy} />}
                 </div>
             ))}
