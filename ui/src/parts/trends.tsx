@@ -6,6 +6,7 @@ import { get, query } from '../api';
 import { count, span } from '../fmt';
 import { follow } from '../live';
 import { setParams } from '../router';
+import { serverNow } from '../store';
 import { Chart, type Curve } from './chart';
 
 type Counts = number[];
@@ -27,8 +28,22 @@ export const SPANS: Record<string, Span> = {
     '3h': { label: '3 hours', step: '1m', ms: 3 * HOUR, every: 15000 },
     '24h': { label: 'a day', step: '1m', ms: DAY, every: 30000 },
     '7d': { label: '7 days', step: '1h', ms: 7 * DAY, every: MINUTE },
-    '1y': { label: 'a year', step: '1h', ms: 365 * DAY, every: 5 * MINUTE },
+    '1y': { label: 'a year', step: '1h', ms: 364 * DAY, every: 5 * MINUTE },
 };
+// Lengths of bars that people know, and their names.
+const STEPS = [1, 2, 3, 5, 10, 15, 20, 30].map((n) => n * 1000).concat(
+    [1, 2, 3, 5, 10, 15, 20, 30].map((n) => n * MINUTE), [1, 2, 3, 4, 6, 8, 12].map((n) => n * HOUR),
+    [1, 2, 4, 7, 14, 28, 91, 182, 364].map((n) => n * DAY));
+
+export function stepName(ms: number): string {
+    const units: [number, string, string][] = [[7 * DAY, 'week', 'weeks'], [DAY, 'day', 'days'], [HOUR, 'hour', 'hours'],
+        [MINUTE, 'minute', 'minutes'], [1000, 'second', 'seconds']];
+    const exact = units.find(([size]) => ms % size === 0 && ms >= size && ms < 60 * size);
+    const [unit, one, many] = exact ?? units.find(([size]) => ms >= 0.95 * size) ?? [1, 'ms', 'ms'];
+    const n = Math.round(ms / unit), article = unit === HOUR ? 'an' : 'a';
+    return (n * unit === ms ? '' : 'about ') + (n === 1 ? `${article} ${one}` : `${count(n)} ${many}`);
+}
+
 const COUNTS = ['added', 'completed', 'retried', 'failed', 'cancelled', 'lost'] as const;
 const TIMES = ['backlog', 'oldest', 'wait_p50', 'wait_p95', 'run_p50', 'run_p95'] as const;
 
@@ -58,8 +73,10 @@ async function withBacklog(h: History): Promise<History> {
 }
 
 async function read(s: Span, type: string | undefined, n: number): Promise<History> {
-    const from = Date.now() - s.ms;
-    const h = await get<History>('/v1/history' + query({ step: s.step, from, n, type }));
+    const step = STEPS.find((one) => one * n >= s.ms) ?? s.ms, bars = Math.ceil(s.ms / step);
+    // the server joins its buckets to bars that begin at multiples of their length
+    const from = (Math.floor(serverNow() / step) - bars + 1) * step;
+    const h = await get<History>('/v1/history' + query({ step: s.step, from, n: bars, type }));
     return s.step === '1s' ? withBacklog(h) : h;
 }
 
@@ -79,6 +96,17 @@ function useHistory(s: Span, type: string | undefined, n: number): History | und
     return history;
 }
 
+// How many wait is noted each minute: until it is noted again, it is what it was.
+const HELD_MS = 2 * MINUTE;
+function hold(curve: Times, step: number): void {
+    const end = curve.length - 1;           // the last is now
+    let known = end - 1;
+    while (known >= 0 && curve[known] === null)
+        known--;
+    if (known >= 0 && (end - 1 - known) * step <= HELD_MS)
+        curve.fill(curve[known] as number, known + 1, end);
+}
+
 // The same curves as they are now: where nothing has happened since they were read, nothing has.
 function upToNow(h: History, now: number, waiting?: Waiting): History {
     const length = h.completed.length;
@@ -88,6 +116,8 @@ function upToNow(h: History, now: number, waiting?: Waiting): History {
         fresh[name] = [...h[name].slice(n), ...new Array<number>(n).fill(0)];
     for (const name of TIMES)
         fresh[name] = [...h[name].slice(n), ...new Array<null>(n).fill(null)];
+    hold(fresh.backlog, h.step);
+    hold(fresh.oldest, h.step);
     if (waiting && length) {
         fresh.backlog[length - 1] = waiting.n;
         fresh.oldest[length - 1] = waiting.since ? Math.max(0, now - waiting.since) : 0;
@@ -138,13 +168,13 @@ export function Trends({ name, type, now, waiting }:
         said(lastOf(h?.[`${which}_${p}` as 'wait_p50'] ?? []), span)}`).join(', ');
     return (
         <div class="charts" ref={box} aria-busy={!h}>
-            <Chart {...shared} title={h ? `Ended jobs, each bar ${span(h.step)}` : 'Ended jobs'} bars unit={count}
+            <Chart {...shared} title="Ended jobs" note={h && `a bar is ${stepName(h.step)}`} bars unit={count}
                 about={OUTCOMES.map(([k]) => `${k} ${h ? sum(h[k]) : 0}`).join(', ')}
                 curves={OUTCOMES.map(([k, colour]) => ({ label: k, colour, values: h?.[k] ?? [] }))} />
             <Chart {...shared} title="How long jobs waited" duration unit={span}
                 about={`${aboutPair('wait')}, oldest waits ${said(lastOf(h?.oldest ?? []), span)}`}
                 curves={[...pair('wait'),
-                    { label: 'oldest waits', colour: '--faint', dash: [4, 4], values: h?.oldest ?? [] }]} />
+                    { label: 'oldest', colour: '--faint', dash: [4, 4], values: h?.oldest ?? [] }]} />
             <Chart {...shared} title="How long jobs ran" duration unit={span} about={aboutPair('run')}
                 curves={pair('run')} />
             <Chart {...shared} title="Jobs that wait" unit={count}
