@@ -52,6 +52,11 @@ test('a million jobs: every page within a second', async (t) => {
         '/jobs': list,
         '/jobs?q=rare': list,
         '/failed?type=rare&error=no': list,
+        '/jobs?state=delayed,failed': list,
+        '/jobs?state=failed,complete&since=24h': list,
+        '/inactive?type=type-3&since=24h': list,
+        '/delayed?since=24h&sort=id': list,
+        '/failed?sort=took': list,
         '/errors': () => document.querySelectorAll('tbody tr').length > 0,
         '/types/type-3': () => document.querySelector('canvas') && document.querySelectorAll('main li').length >= 5,
         '/schedules': () => document.querySelector('main h1')?.textContent === 'Schedules',
@@ -66,6 +71,12 @@ test('a million jobs: every page within a second', async (t) => {
     };
     for (const [path, ready] of Object.entries(pages))
         await withinASecond(path, () => interactive(page, server.url + path, ready));
+
+    // too many to sort: the list says so
+    await page.goto(`${server.url}/inactive?sort=created`);
+    await page.getByRole('alert').getByText('choose fewer').waitFor();
+    await page.getByRole('button', { name: 'Show them in the usual order' }).click();
+    await until(async () => await page.locator('.row').count() >= 50, 'the list in its usual order');
 
     // the filter is exact, and goes on where it ends
     await page.goto(`${server.url}/inactive?priority=low`);
