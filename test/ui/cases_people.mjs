@@ -62,7 +62,7 @@ test('who did what is shown to an admin, and to nobody else', async (t) => {
     await until(async () => await page.getByText('type.pause', { exact: true }).count() === 1);     // the option
     assert.match(page.url(), /token=ann/);
     await page.getByLabel('Action').selectOption('type');
-    await page.getByText('No such action is recorded.').waitFor();
+    await page.getByText('No recorded action matches.').waitFor();
     await page.goto(`${server.url}/jobs/${id}`);
     const panel = page.getByRole('region', { name: 'By whom' });
     await panel.getByText('job.retry').waitFor();

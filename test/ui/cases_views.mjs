@@ -474,6 +474,11 @@ test('the search says what it understands while one types', async (t) => {
     await says('state Queued or Failed');
     await box.fill('state:asleep');
     await says('unknown state asleep: queued');
+    await box.fill('mail state:qu');                // half a word is not wrong yet
+    await said.getByRole('button', { name: 'state:queued' }).waitFor();
+    assert.equal(await said.locator('.bad').count(), 0);
+    await said.getByRole('button', { name: 'state:queued' }).click();
+    assert.equal(await box.inputValue(), 'mail state:queued ');
     await box.fill('mai');
     await said.getByRole('button', { name: 'type:mailing' }).click();
     assert.equal(await box.inputValue(), 'type:mailing ');
@@ -736,4 +741,29 @@ test('no view scrolls sideways, between a phone and a wide screen', async (t) =>
             assert.ok(over <= 0, `${path} at ${width}: ${over} pixels too wide`);
         }
     }
+});
+
+test('the state of a failed job begins at the top of its panel, and each view has a mark in the menu', async (t) => {
+    const server = await t.serve();
+    const id = await server.add({ type: 'mail', data: {} });
+    const job = await server.take('mail');
+    await server.call('POST', `/v1/jobs/${id}/progress`, { delivery: job.delivery, done: 1, total: 2 });
+    await server.finish(job, { error: 'no' });
+    const page = await t.open(server, `/jobs/${id}`);
+    const panel = page.getByRole('region', { name: 'State' });
+    await panel.getByRole('img', { name: '50 percent' }).waitFor();
+    const top = (await panel.getByLabel('State', { exact: true }).boundingBox()).y - (await panel.boundingBox()).y;
+    assert.ok(top < 40, `${top} pixels above the state`);
+    const links = page.getByRole('navigation').getByRole('link');
+    assert.equal(await links.locator('.mark').count(), await links.count());
+});
+
+test('a schedule that is opened on a phone is in sight', async (t) => {
+    const server = await t.serve();
+    for (let i = 0; i < 12; i++)
+        await server.call('PUT', `/v1/schedules/nightly-${i}`, { when: '@daily', job: { type: 'mail' } });
+    const page = await t.open(server, '/schedules?name=nightly-3', { width: 390, height: 844 });
+    const part = page.getByRole('region', { name: 'Schedule nightly-3' });
+    await part.waitFor();
+    await until(async () => (await part.boundingBox()).y < 300, 'the schedule is in sight');
 });

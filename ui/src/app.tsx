@@ -100,9 +100,12 @@ function titleOf({ path, params }: Place): string {
     return words ? `${name}: ${words.slice(0, 60)}` : name;
 }
 
-function NavLink({ to, now, children }: { to: string; now: string; children: ComponentChildren }):
-    JSX.Element {
-    return <a href={to} aria-current={to === now ? 'page' : undefined}>{children}</a>;
+function NavLink({ to, now, mark, children }:
+    { to: string; now: string; mark?: string; children: ComponentChildren }): JSX.Element {
+    return (
+        <a href={to} aria-current={to === now ? 'page' : undefined}>
+            {mark && <span class="mark cancelled" aria-hidden="true">{mark}</span>}{children}</a>
+    );
 }
 
 function Nav({ path }: { path: string }): JSX.Element {
@@ -116,7 +119,7 @@ function Nav({ path }: { path: string }): JSX.Element {
                 {!!stats?.counts.failed && <span class="count bad">{count(stats.counts.failed)} failed</span>}
             </button>
             <div id="views">
-                <NavLink to="/" now={path}>Overview</NavLink>
+                <NavLink to="/" now={path} mark="⌂">Overview</NavLink>
                 {STATES.map((s) => (
                     <NavLink key={s} to={`/${s}`} now={path}>
                         <span class={markClass(s, stats)} aria-hidden="true">{STATE_MARK[s]}</span>
@@ -124,15 +127,15 @@ function Nav({ path }: { path: string }): JSX.Element {
                         <span class="count">{stats ? count(stats.counts[s]) : '–'}</span>
                     </NavLink>
                 ))}
-                <NavLink to="/jobs" now={path}>All jobs</NavLink>
-                <NavLink to="/errors" now={path}>Errors</NavLink>
-                <NavLink to="/types" now={path}>Types</NavLink>
-                <NavLink to="/schedules" now={path}>Schedules</NavLink>
-                <NavLink to="/tasks" now={path}>Tasks</NavLink>
-                <NavLink to="/workers" now={path}>Workers</NavLink>
-                <NavLink to="/bus" now={path}>Event bus</NavLink>
-                {mayAudit() && <NavLink to="/audit" now={path}>Audit</NavLink>}
-                <NavLink to="/settings" now={path}>Settings</NavLink>
+                <NavLink to="/jobs" now={path} mark="≡">All jobs</NavLink>
+                <NavLink to="/errors" now={path} mark="!">Errors</NavLink>
+                <NavLink to="/types" now={path} mark="◇">Types</NavLink>
+                <NavLink to="/schedules" now={path} mark="↻">Schedules</NavLink>
+                <NavLink to="/tasks" now={path} mark="▤">Tasks</NavLink>
+                <NavLink to="/workers" now={path} mark="◉">Workers</NavLink>
+                <NavLink to="/bus" now={path} mark="⇄">Event bus</NavLink>
+                {mayAudit() && <NavLink to="/audit" now={path} mark="✎">Audit</NavLink>}
+                <NavLink to="/settings" now={path} mark="⚙︎">Settings</NavLink>
             </div>
         </nav>
     );
@@ -140,10 +143,18 @@ function Nav({ path }: { path: string }): JSX.Element {
 
 const MAX_OFFERED = 5;
 
-// What the box has understood so far, and types that begin so.
+// The states that "state:qu" may become.
+function statesLike(word: string): string[] {
+    const half = /^state:(.*)$/.exec(word)?.[1]?.toLowerCase();
+    return half === undefined ? [] : STATES.map((s) => STATE_LABEL[s].toLowerCase())
+        .filter((name) => name.startsWith(half) && name !== half);
+}
+
+// What the box has understood so far, and types and states that begin so.
 function Understood({ text, choose }: { text: string; choose: (text: string) => void }): JSX.Element {
     const types = useTypes(), q = readQuery(text, types);
     const last = /(\S*)$/.exec(text)?.[1] ?? '';
+    const half = statesLike(last);
     const offered = last.length ? types.filter((t) => t.startsWith(last.replace(/^type:/, '')) && t !== q.type)
         .slice(0, MAX_OFFERED) : [];
     return (
@@ -152,10 +163,13 @@ function Understood({ text, choose }: { text: string; choose: (text: string) => 
             {q.type && <span><b>type</b> {q.type}</span>}
             {q.states.length > 0 && <span><b>state</b> {q.states.map((s) => STATE_LABEL[s]).join(' or ')}</span>}
             {q.words && <span><b>words</b> {q.words}</span>}
-            {q.unknown.map((s) => <span key={s} class="bad">unknown state {s}: {STATES.map((one) =>
+            {q.unknown.filter((s) => !half.length || !last.endsWith(`:${s}`)).map((s) => <span key={s} class="bad">unknown state {s}: {STATES.map((one) =>
                 STATE_LABEL[one].toLowerCase()).join(', ')}</span>)}
             {!text.trim() && <span class="faint">a number, a type, <code>state:queued</code>,{' '}
                 <code>type:mail</code>, words of data, error or log</span>}
+            {half.map((s) => <button key={s} type="button" class="quiet"
+                onMouseDown={(e) => { e.preventDefault(); choose(`${text.slice(0, -last.length)}state:${s} `); }}>
+                state:{s}</button>)}
             {offered.map((t) => <button key={t} type="button" class="quiet"
                 onMouseDown={(e) => { e.preventDefault(); choose(`${text.slice(0, -last.length)}type:${t} `); }}>
                 type:{t}</button>)}

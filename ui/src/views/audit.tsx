@@ -100,7 +100,8 @@ export function Audit(): JSX.Element {
             {why && <p class="bad" role="alert">{why}</p>}
             {!log && !why && <p class="faint" aria-busy="true">…</p>}
             {log?.mode === 'off' && <p class="empty">Nothing is recorded: the server runs with <code>--audit off</code>.</p>}
-            {log && !log.entries.length && log.mode !== 'off' && <p class="empty">No such action is recorded.</p>}
+            {log && !log.entries.length && log.mode !== 'off' && <p class="empty">
+                {wanted ? 'No recorded action matches.' : 'Nobody has changed anything yet. Actions by this page, the API and the command line appear here.'}</p>}
             {!!log?.entries.length && <div class="panel"><table class="audit">
                 <thead><tr><th>Time</th><th>Who</th><th>Action</th><th>Outcome</th><th>Jobs</th><th>What</th></tr></thead>
                 <tbody><Rows entries={log.entries} now={now} /></tbody>

@@ -220,9 +220,10 @@ export function Job({ id }: { id: number }): JSX.Element {
                 </div>
                 <div>
                     <section class="panel" aria-label="State">
-                        {(job.state === 'active' || job.progress > 0) &&
-                            <Ring percent={job.progress} size={72} />}
-                        <StateAndPriority job={job} again={again} />
+                        <div class="head">
+                            <StateAndPriority job={job} again={again} />
+                            {(job.state === 'active' || job.progress > 0) && <Ring percent={job.progress} size={56} />}
+                        </div>
                         <p class="why" dir="auto">{explained.why}</p>
                         {REMEDY[explained.remedy] && <p class="help">{REMEDY[explained.remedy]}</p>}
                     </section>

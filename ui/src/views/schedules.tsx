@@ -1,7 +1,7 @@
 // schedules.tsx - schedules: when each fires next, in plain words; its last and next runs, also in a
 // calendar; fire it now, pause it, change it.
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, get, query } from '../api';
 import { count } from '../fmt';
 import { follow } from '../live';
@@ -114,8 +114,13 @@ function Detail({ s, now, edit, after }:
         }
     };
     const [asking, setAsking] = useState(false);
+    const box = useRef<HTMLElement>(null);
+    useEffect(() => {           // it is below the list, which is long on a phone
+        if ((box.current?.getBoundingClientRect().top ?? 0) > innerHeight / 2)
+            box.current?.scrollIntoView({ block: 'start' });
+    }, [s.name]);
     return (
-        <section class="panel" aria-label={`Schedule ${s.name}`}>
+        <section ref={box} class="panel detail" aria-label={`Schedule ${s.name}`}>
             <div class="title"><h2>{s.name}</h2>
                 {may('admin') && <div class="filters">
                     <button type="button" onClick={() => void act('POST', '/fire', `A job of ${s.name} was added`)}>
