@@ -1,8 +1,8 @@
 /* json.c - checking, taking apart and writing JSON.
  *
- * The check runs for every job that is added, so it is one pass without recursion or allocation:
- * strings go eight bytes at a time until something needs a closer look, and what is open (object
- * or array) is one bit a level. */
+ * The check runs for every job that is added, so it is one pass without recursion or allocation.
+ * Strings go eight bytes at a time until something needs a closer look. An open object or array is
+ * one bit a level. */
 #include "base/json.h"
 
 #include <endian.h>
@@ -61,8 +61,8 @@ static inline uint64_t eight_bytes(const void *s)
  * character, '"' or '\'. Eight bytes at a time while there are eight.
  *
  * With x the eight bytes, the first in the lowest place, x - 0x01.. sets the high bit of a byte
- * that is 0, and x - 0x20.. that of one below 0x20. Borrowing only spoils bytes behind the first
- * one found, so the lowest bit set is right. */
+ * that is 0, and x - 0x20.. the high bit of a byte below 0x20. Borrowing only spoils bytes behind
+ * the first one found, so the lowest bit set is right. */
 static inline const unsigned char *skip_plain(const unsigned char *s, const unsigned char *end)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones * 0x80;

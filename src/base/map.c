@@ -2,8 +2,9 @@
  *
  * Open addressing with linear probing; the capacity is a power of two and at most three quarters
  * of the slots are in use. A slot is empty (key 0, value NULL), removed (key 0, value &removed) or
- * full. Removed slots rather than shifting entries back, because a walk may remove what it has
- * just seen; a removed slot in front of an empty one becomes empty at once, so few remain. */
+ * full. Removed slots are marked and entries not shifted back, because a walk may remove the entry
+ * that it has just seen. A removed slot in front of an empty one becomes empty at once, so few
+ * remain. */
 #include "base/map.h"
 
 #include <assert.h>

@@ -506,8 +506,8 @@ static int64_t linear(int64_t d, int32_t failures)
 }
 
 /* The part that jitter takes off. A hash of job and failure rather than a random number, so that
- * all stores agree. It must come out the same in a store that only has doubles, hence the small
- * numbers and delay * pct * h / (100 * MODULUS) in two steps, none of which passes 2^53. */
+ * all stores agree. The result must be the same in a store that only has doubles. Hence the small
+ * numbers, and delay * pct * h / (100 * MODULUS) in two steps, none of which passes 2^53. */
 static int64_t jitter(int64_t delay, int32_t pct, uint64_t id, int32_t failures)
 {
     enum { MODULUS = 10007, WHOLE = 100 * MODULUS };

@@ -42,8 +42,8 @@ void weir__zone_destroy(weir_zone *z)
 
 /* ---- the file ----
  *
- * A header of 44 bytes (magic, version, six counts) and a block of data with times of 32 bits; from
- * version 2 on the same again with times of 64 bits, and the rule between two newlines. */
+ * A header of 44 bytes (magic, version, six counts) and a block of data with times of 32 bits. From
+ * version 2 on, the same follows with times of 64 bits, and the rule between two newlines. */
 
 enum { HEADER = 44, MAX_TYPES = 256, MAX_OFFSET_S = 26 * 3600 };
 

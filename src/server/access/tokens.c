@@ -1,8 +1,8 @@
 /* tokens.c - the file of tokens: see tokens.h.
  *
  * A plain SHA-256 is enough of a hash here. Salt and slow hashes protect secrets that people make
- * up, which can be guessed; a token is 256 bits of the system's randomness, so nobody finds it from
- * its hash, and each request can afford to hash what it was sent. */
+ * up, which can be guessed. A token is 256 bits of the system's randomness, so it cannot be found
+ * from its hash. Each request can afford to hash its token. */
 #include "server/access/tokens.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* conn.c - a connection: reads requests one after the other, has each answered, writes.
  *
- * One request at a time: bytes of the next wait in `in` (and, beyond SRV_READ_SIZE of them, in the
- * kernel) until this one is answered, and until the client has taken most of the answers before.
- * The end of a connection only marks it (conn_end()); it is closed from on_readable(), when nothing
- * else is on the stack. Times are checked by a sweep once a second, so that a request sets no
- * timer. */
+ * One request at a time: bytes of the next wait in `in`, and beyond SRV_READ_SIZE of them in the
+ * kernel. They wait until this request is answered, and until the client has read most of the
+ * earlier answers. The end of a connection only marks it (conn_end()); it is closed from
+ * on_readable(), when nothing else is on the stack. Times are checked by a sweep once a second, so
+ * that a request sets no timer. */
 #include <errno.h>
 #include <openssl/err.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* sse.c - GET /v1/events: live events as server-sent events.
  *
- * Every loop has a reader that reads the hub's ring as it fills and writes what came together to
- * each of its listeners in one piece; those without a filter share that piece. If a client does not
- * keep up, its listener gets nothing until the client has read the earlier frames. Then the
- * listener reads on by itself (it is `behind`). If the ring has dropped its next frame meanwhile,
- * it is dropped with a last message that says why. So the memory of a listener is bounded by what
- * is sent to it at once. */
+ * Every loop has a reader that reads the hub's ring as it fills. It writes frames that came
+ * together to each of its listeners in one piece; listeners without a filter share that piece. If a
+ * client does not keep up, its listener gets nothing until the client has read the earlier frames.
+ * Then the listener reads on by itself (it is `behind`). If the ring has dropped its next frame
+ * meanwhile, it is dropped with a last message that says why. So the memory of a listener is
+ * bounded by what is sent to it at once. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* batch.c - batches: one transaction, its events after the commit, and what happens when SQLite
  * fails in the middle.
  *
- * Then everything is rolled back and the memory is read anew from the file. A batch of several
- * operations is then run one by one, each in a transaction of its own, so that each gets its own
- * answer: on a full disk reads still work, and so does what frees space. */
+ * Then everything is rolled back and the memory is read anew from the file. The operations of a
+ * batch are then run one by one, each in a transaction of its own, so that each gets its own
+ * answer. On a full disk reads still work, and so do operations that free space. */
 #include "store/sqlite/share.h"
 
 #include <stdlib.h>

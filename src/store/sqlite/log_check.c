@@ -7,11 +7,11 @@
  *     log         a random number, new for each log
  *     log_before  the number of the log before it
  *
- * The first commit of each log writes them, which is the commit after a checkpoint that has copied
- * the whole log into the file. They are in the log then, and in the file after the next checkpoint.
- * Two pairs are never written without such a checkpoint between them. So the `log` of the file
- * alone must be `log` or `log_before` of both together. The same commit changes the first page,
- * whose change counter SQLite raises then: file.c looks at that.
+ * The first commit of each log writes them: the commit after a checkpoint that has copied the whole
+ * log into the file. They are in the log then, and in the file after the next checkpoint. Two pairs
+ * are never written without such a checkpoint between them. So the `log` of the file alone must be
+ * `log` or `log_before` of both together. The same commit changes the first page, whose change
+ * counter SQLite raises then: file.c looks at that.
  *
  * Two cases are not noticed: a log that another program has folded in, until its second commit; and
  * a file that was copied in the middle of the log before this one.

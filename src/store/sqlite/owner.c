@@ -1,8 +1,8 @@
 /* owner.c - one process owns a file: it holds a lock on PATH-owner, which names the process.
  *
- * flock() belongs to the open file, so that two queues of one process exclude each other too, and
- * it goes with the process, however that ends. The file is deleted by a clean close, so a process
- * that gets the lock checks that it locked the present file. */
+ * flock() belongs to the open file, so two queues of one process exclude each other too. The lock
+ * ends with the process, however that ends. The file is deleted by a clean close, so a process that
+ * gets the lock checks that it locked the present file. */
 #include "store/sqlite/share.h"
 
 #include <errno.h>

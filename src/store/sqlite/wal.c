@@ -2,19 +2,19 @@
  *
  * SQLite writes every page of a commit with two calls: a header of 24 bytes, then the page. A batch
  * of jobs touches about ten pages, and these twenty calls cost as much as the work itself. This VFS
- * stands before the system's and keeps what is appended to the log until the commit is whole: a
- * header says whether its page is the last of a commit, and with that page everything is written in
- * one call. So it is in the file, or the error is returned, before SQLite counts it as committed,
- * and a sync, a cut or a look at the size writes first what was kept. Nothing is promised less: an
- * unfinished commit in the log has never counted.
+ * stands before the system's and keeps bytes that are appended to the log until the commit is
+ * whole. A header says whether its page is the last of a commit; with that page everything is
+ * written in one call. So it is in the file, or the error is returned, before SQLite counts it as
+ * committed. A sync, a cut or a look at the size first writes the kept bytes. Nothing is promised
+ * less: an unfinished commit in the log has never counted.
  *
- * Appended is what begins where the last write ended. Everything else goes to the file at once:
- * when a transaction is larger than the cache, SQLite changes pages in the log that are there
- * already, and writes their headers anew, without the pages, before the commit counts.
+ * Appended is what begins where the last write ended. All other writes go to the file at once. If a
+ * transaction is larger than the cache, SQLite changes pages that are in the log already. It writes
+ * their headers anew, without the pages, before the commit counts.
  *
- * Kept bytes that cannot be written are dropped, and the call that wrote them returns the error: a
- * write, or a sync, of the transaction they belong to, which SQLite then can only roll back. A read
- * is never the one: it is answered from what is kept.
+ * Kept bytes that cannot be written are dropped, and the call that wrote them returns the error. It
+ * is a write, or a sync, of their own transaction, which SQLite then can only roll back. A read
+ * never returns that error: it is answered from the kept bytes.
  *
  * Only the log is handled so. Readers in other processes need no VFS of ours. */
 #include "store/sqlite/wal.h"
@@ -183,8 +183,8 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int fla
     }
     w->base.pMethods = &methods;
     w->next = -1;
-    /* Where a write may damage its neighbours, SQLite repeats the last frame up to the end of a
-     * sector and may cut it anywhere, so that a page looks like a header. */
+    /* If a write may damage its neighbours, SQLite repeats the last frame up to the end of a
+     * sector. It may cut the frame anywhere, so that a page looks like a header. */
     w->gathers = wal_device(f) & SQLITE_IOCAP_POWERSAFE_OVERWRITE;
     return SQLITE_OK;
 }

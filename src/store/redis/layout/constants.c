@@ -243,7 +243,7 @@ static void put_decoded(void)
     put_format("RUN_NUMBERS_FORMAT", REDIS_IN_RUN, false, "");
 }
 
-/* A run that C did not make (2_work.lua): the function writes the numbers up to the duration; the
+/* A run that C did not make (2_work.lua): the function writes the numbers up to the duration. The
  * numbers behind it are 0 in a new run, and do not change. */
 static void put_rest(void)
 {
