@@ -472,11 +472,15 @@ static void full(void **state)
     assert_true(n > 10);
     assert_non_null(strstr(t->err.msg, "maxmemory"));
     assert_int_equal(rt_count(t, WEIR_STATE_ANY), n); /* reading goes on, and nothing was added */
+    assert_true(rig_do(r, "CONFIG SET maxmemory 1"));           /* not even a byte more */
+    assert_int_equal(weir_ready(t->q, &t->err), WEIR_EFULL);
+    assert_true(rig_do(r, "CONFIG SET maxmemory %lld", (long long)used + 5000000));
     gate_up(&go);
     rt_until_count(t, WEIR_STATE_INACTIVE, 0);                /* and so does working */
     rt_until_count(t, WEIR_STATE_ACTIVE, 0);
     assert_int_equal(rt_count(t, WEIR_STATE_FAILED), 0);
     UNTIL(weir_add(t->q, &(weir_spec){ .type = "b", .data = data }, NULL, &t->err) == WEIR_OK);
+    UNTIL(weir_ready(t->q, &t->err) == WEIR_OK);
     free(data);
     rt_check_and_close(t);
     rig_free(r);

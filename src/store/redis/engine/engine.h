@@ -438,6 +438,9 @@ REDIS_OPS(ACT, LOOK, ALONE)
 #undef LOOK
 #undef ALONE
 
+/* Do all servers accept writes? Changes nothing. */
+void weir__redis_try_write(redis_lane *s, weir_error *err);
+
 /* The operation has failed so. */
 void weir__task_fail(redis_task *t, const weir_error *err);
 void weir__task_drop(redis_task *t);             /* what it has seen */

@@ -1,4 +1,5 @@
-/* info.c - which Redis it is, and what its servers do before they reply to a write. */
+/* info.c - which Redis it is, what its servers do before they reply to a write, and whether they
+ * accept writes at all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,4 +84,32 @@ weir_code weir__redis_info(redis_lane *s, weir_op *op)
     else
         op->u.info.info = info;
     return op->err.code;
+}
+
+/* SETRANGE with nothing to set changes nothing, and Redis refuses it as it does any write: if its
+ * memory or its disk is full, or on a replica. */
+static weir_code ask_write(redis_lane *s, uint32_t part, weir_error *err)
+{
+    char       key[WEIR_REDIS_MAX_PREFIX + 32];
+    redis_call c = { .slot = s->part[part].slot, .repeatable = true };
+    snprintf(key, sizeof key, "%s%s:probe", s->part[part].prefix,
+             s->layout->meta);
+    weir__resp_array(&c.command, 4);
+    weir__resp_text(&c.command, "SETRANGE");
+    weir__resp_text(&c.command, key);
+    weir__resp_text(&c.command, "0");
+    weir__resp_text(&c.command, "");
+    weir__link_send(s->link, &c);
+    weir__link_wait(s->link, &c);
+    if (c.err.code)
+        *err = c.err;
+    weir__call_fini(&c);
+    return err->code;
+}
+
+void weir__redis_try_write(redis_lane *s, weir_error *err)
+{
+    for (uint32_t i = 0; i < s->n_parts; i++)
+        if (ask_write(s, i, err))
+            return;
 }

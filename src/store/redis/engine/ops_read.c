@@ -383,5 +383,10 @@ void weir__redis_stats_end(redis_lane *s, redis_task *t)
     stats->all.settings = weir__settings_out(&star.settings);
     for (size_t i = 0; i < stats->n; i++)
         stats->type[i].settings = weir__settings_out(&stats->type[i].settings);
-    t->op->u.stats.stats = stats;
+    if (t->op->u.stats.probe)
+        weir__redis_try_write(s, err);
+    if (err->code)
+        weir_stats_free(stats);
+    else
+        t->op->u.stats.stats = stats;
 }
