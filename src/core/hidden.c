@@ -36,6 +36,11 @@ bool weir__has_hidden(const char *text, size_t len, size_t *at, uint32_t *code_p
 {
     size_t n;
     for (*at = 0; *at < len; *at += n) {
+        unsigned char c = (unsigned char)text[*at];
+        if (c >= 0x20 && c < 0x7f) {            /* nearly all are, and none of these is hidden */
+            n = 1;
+            continue;
+        }
         *code_point = decode((const unsigned char *)text + *at, &n);
         if (weir_is_hidden(*code_point))
             return true;
