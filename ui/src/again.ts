@@ -36,7 +36,7 @@ export class Watch {
     private wake: () => void = () => {};
 
     constructor(private seen: (outcome: Outcome, id: number) => void) {
-        this.off = listen((e) => this.hear(e));
+        this.off = listen((e) => this.receive(e));
         this.timer = window.setInterval(() => void this.look(), LOOK_MS);
     }
     get size(): number { return this.ids.size; }
@@ -57,7 +57,7 @@ export class Watch {
         this.seen(outcome, id);
         this.wake();
     }
-    private hear(e: WeirEvent | 'lost'): void {
+    private receive(e: WeirEvent | 'lost'): void {
         if (e === 'lost')
             void this.look();
         else if (Object.hasOwn(OF_EVENT, e.event))
@@ -87,7 +87,7 @@ export async function retryOne(id: number, watch: (w: Watch) => void): Promise<O
 }
 
 // The jobs of a group, from the one that failed last, `n` at a time.
-class Lots {
+class Pages {
     private after: string | null = '';
     constructor(private group: ErrorGroup) {}
     async next(n: number): Promise<number[]> {
@@ -131,10 +131,10 @@ export class Rest {
             await this.watch.next();
     }
     async run(): Promise<string> {
-        const lots = new Lots(this.group);
+        const pages = new Pages(this.group);
         try {
             for (;;) {
-                const ids = this.over() ? [] : await lots.next(this.most - this.watch.size);
+                const ids = this.over() ? [] : await pages.next(this.most - this.watch.size);
                 if (!ids.length || this.over())
                     break;
                 this.watch.add(ids);

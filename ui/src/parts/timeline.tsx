@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Job } from '../api';
-import { ago, clock, span } from '../fmt';
+import { ago, clock, since, span } from '../fmt';
 import { between, story, type Mark, type Step, type Story } from '../story';
 
 const MARK: Record<Mark, string> = {
@@ -19,10 +19,13 @@ function Summary({ of }: { of: Story }): JSX.Element | null {
 }
 
 // What it has been up to since the last step.
-function since(job: Job, last: Step, now: number): string {
+function lately(job: Job, last: Step, now: number): string {
     const ms = span(Math.max(0, now - last.at));
     return job.state === 'active' ? `running for ${ms}` : job.state === 'inactive' ? `waiting for ${ms}` : '';
 }
+
+// Still to come, or it was: all else has happened, whatever the clocks say.
+const isAhead = (s: Step): boolean => !s.state && (s.mark === 'due' || s.mark === 'deadline');
 
 export function Timeline({ job, now }: { job: Job; now: number }): JSX.Element {
     const [whole, setWhole] = useState(false);
@@ -49,12 +52,12 @@ export function Timeline({ job, now }: { job: Job; now: number }): JSX.Element {
                             {gap && <span class="gap">{gap}</span>}
                             <span class="dot" aria-hidden="true">{MARK[s.mark]}</span>
                             <span class="said" dir="auto">{s.text}</span>
-                            {s.mark !== 'forgotten' && <time title={clock(s.at)}>{ago(s.at, now)}</time>}
+                            {s.mark !== 'forgotten' && <time title={clock(s.at)}>{(isAhead(s) ? ago : since)(s.at, now)}</time>}
                         </li>
                     );
                 })}
-                {last && since(job, last, now) &&
-                    <li class="now"><span class="gap">{since(job, last, now)}</span></li>}
+                {last && lately(job, last, now) &&
+                    <li class="now"><span class="gap">{lately(job, last, now)}</span></li>}
             </ol>
         </>
     );
