@@ -65,7 +65,7 @@ function options(p: ChartProps, el: HTMLElement, now: () => ChartProps, point: (
     const incrs = { incrs: p.duration ? STEPS_MS : STEPS };
     const top = { range: (_: uPlot, _min: number, max: number): [number, number] => [0, Math.max(max, 1) * 1.1] };
     return {
-        width: el.clientWidth || 400, height: HEIGHT, padding: [10, 8, 0, 0], legend: { show: false },
+        width: el.clientWidth || 400, height: HEIGHT, padding: [10, 20, 0, 0], legend: { show: false },
         hooks: { setCursor: [(u) => point((u.cursor.left ?? -1) < 0 ? undefined : u.cursor.idx ?? undefined)] },
         cursor: { drag: { x: false, y: false }, sync: { key: 'time', scales: ['x', null] } },
         series: [{}, ...order.map((k) => {
