@@ -143,7 +143,8 @@ static void a_bad_file_is_refused_whole(void **state)
         { "{\"targets\":[{\"name\":\"a/b\"," ONE ",\"secret\":\"" SECRET "\"}]}",
           "targets[0].name: " },
         { "{\"targets\":[{\"name\":\"a\"," ONE ",\"secret\":\"" SECRET "\"},"
-          "{\"name\":\"a\"," ONE ",\"secret\":\"" SECRET "\"}]}", "targets[1].name: a is there" },
+          "{\"name\":\"a\"," ONE ",\"secret\":\"" SECRET "\"}]}",
+          "targets[1].name: a is given twice" },
         { "{\"targets\":[{\"name\":\"a\"," ONE ",\"secret\":\"" SECRET "\",\"timeout\":0}]}",
           "between" },
         { "{\"targets\":[{\"name\":\"a\"," ONE ",\"secret\":\"" SECRET "\",\"concurrency\":1.5}]}",

@@ -34,8 +34,8 @@ static void bad_urls_say_what_is_known(void **state)
         { "mem:?durability=", "store URL: durability=, must be disk or os" },
         { "mem:?durability", "store URL: option \"durability\" has no value "
                              "(NAME=VALUE)" },
-        { "mem:?durability=os&x=1", "store URL: unknown option \"x\", "
-                                    "mem: knows durability=disk|os" },
+        { "mem:?durability=os&x=1", "store URL: unknown option \"x\"; "
+                                    "mem: accepts durability=disk|os" },
         { "mem:?&", "store URL: option \"\" has no value (NAME=VALUE)" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
