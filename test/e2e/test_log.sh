@@ -46,7 +46,7 @@ case_a_worker_speaks_json() {
 case_an_error_of_a_worker_is_one_of_its_lines() {
     weir add mail '{}'
     status 3 weir work mail --log-format json --exec 'exit 127'
-    lines err error "the program cannot run (127)"
+    lines err error "'exit 127' cannot run (127)"
 }
 
 case_levels_leave_lines_out() {
